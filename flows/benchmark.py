@@ -40,7 +40,7 @@ def _rescore_name(config: RescoreConfig) -> str:
 
 @reporting_flow("rescore", flow_run_name=by_config(RescoreConfig, _rescore_name))
 def rescore(config: RescoreConfig = STARTER_ANSWERS) -> FinishedRun:
-    """Judge samples that exist: a file, a folder, or those of a recorded run under other settings. Asks no model.
+    """Judge existing samples: a file, a folder, or samples of a recorded run under other settings. Asks no model.
 
     Args:
         config: samples to judge again, and the settings that change.
@@ -56,7 +56,7 @@ def scored(run: FinishedRun) -> FinishedRun:
 
 
 def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset: str = "") -> FinishedRun:
-    """Perform the stages of a run and record it, for any flow that judges samples.
+    """Perform the stages of a run and record the run, for any flow that judges samples.
 
     Runs of a sweep share ``resolver`` and ``stage_locks``; ``preset`` becomes a tag of the flow run.
     """
@@ -73,7 +73,7 @@ def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset
 def moment_and_token() -> tuple[datetime, str]:
     """Return the creation time of the flow run and the end of its id, both the same at every retry.
 
-    They name the folder of its results. Outside a flow run, return the current time and ''.
+    They name the folder of the run's results. Outside a flow run, return the current time and ''.
     """
     run = current_run()
     return (datetime.now(UTC), "") if run is None else (run.created or datetime.now(UTC), run.id.hex[-8:])

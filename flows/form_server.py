@@ -45,9 +45,9 @@ _SECRETS = {"slug": {"any_": ["secret"]}}
 
 
 class OwnSiteOnly:
-    """Middleware that refuses requests from pages of other sites, for which Prefect would run code.
+    """Middleware that refuses requests from pages of other web sites, because Prefect itself allows every origin.
 
-    If the API needs a password, Prefect checks that, and this class checks nothing. Prefect itself allows every origin.
+    Such a page could run code through Prefect. If the API needs a password, Prefect checks that instead of this class.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -60,7 +60,7 @@ class OwnSiteOnly:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         if (self._is_loopback and not is_own_name(host)) or (origin is not None and not is_same_site(origin, host)):
-            detail = "This server answers to its own pages and name only: open it as 127.0.0.1 or localhost."
+            detail = "This server accepts requests of its own pages only: open it as 127.0.0.1 or localhost."
             refusal = JSONResponse({"detail": detail}, HTTPStatus.FORBIDDEN)
             await (WebSocketClose() if scope["type"] == "websocket" else refusal)(scope, receive, send)
             return
@@ -68,7 +68,7 @@ class OwnSiteOnly:
 
 
 class FormChecks:
-    """Middleware that answers 409 with all mistakes in the parameters of a run; 400 if they are nested too deeply."""
+    """Middleware that checks a run's parameters: 409 lists all mistakes, 400 reports too deeply nested JSON."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -85,7 +85,7 @@ class FormChecks:
             if _is_authorized(request):
                 problems, body = await _checked(form, body)
         except RecursionError:
-            problems, status = ["the body is nested too deeply"], HTTPStatus.BAD_REQUEST
+            problems, status = ["the JSON body is nested too deeply: send fewer levels"], HTTPStatus.BAD_REQUEST
         if problems:
             what = "schedule cannot be saved" if "/schedules" in form[0] else "run cannot start"
             detail = f"This {what}: " + "; ".join(problems)
@@ -98,10 +98,10 @@ class FormChecks:
 
 
 async def _checked(form: re.Match[str], body: bytes) -> tuple[list[str], bytes]:
-    """Return all mistakes in the parameters of a request to `_FORMS`, and the body that Prefect gets instead.
+    """Return all mistakes in a request's parameters, and the body for Prefect; ``form`` is the match of `_FORMS`.
 
-    In parameters that are saved, the body has values in place of templates and variables. For a malformed request or an
-    unknown deployment, return no mistakes and the same body: Prefect then reports the error.
+    If the request saves parameters, templates and variables in the body are replaced by their values. For a malformed
+    request or an unknown deployment, return no mistakes and the same body: Prefect then reports the error.
     """
     is_saved = bool(form["saved"] or form["edited"])
     try:
@@ -155,7 +155,7 @@ def _problems(entrypoint: str, parameters: Sequence[Mapping[str, Any]], secrets:
 
 
 def _is_authorized(request: Request) -> bool:
-    """Tell if Prefect would accept the request; nobody else may learn what is on this machine."""
+    """Return True if Prefect would accept the request; refused senders must not learn what is on this machine."""
     secret = get_current_settings().server.api.auth_string
     if secret is None:
         return True
@@ -174,7 +174,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def main() -> None:
-    """Serve until a signal arrives."""
+    """Run the server at HOST and PORT of the command line, until a signal ends it."""
     host, port = sys.argv[1:]
     api = get_current_settings().server.api
     uvicorn.run(

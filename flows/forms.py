@@ -40,7 +40,7 @@ def ask_a_model(**fields: Any) -> FinishedRun:
 @reporting_flow("judge-samples", flow_run_name=by_parameters(judged_run, run_title))
 @_with_fields_of(judged_run)
 def judge_samples(**fields: Any) -> FinishedRun:
-    """Judge samples that exist, of a file or of a recorded run. Asks no model."""
+    """Judge existing samples, of a file or of a recorded run. Asks no model."""
     preset = "" if fields["run"] else fields["preset"]
     return scored(judge(judged_run(**fields), Resolver(), StageLocks(), preset))
 

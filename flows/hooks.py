@@ -40,14 +40,14 @@ _MAY_BE_MADE_UP = re.compile(rf"({_LETTERS})-[a-z]+(-[a-z]+)*|[A-Z][a-z]+(-[A-Z]
 
 #: Log text for an unfinished run by the type of its last state; any other type means cancelled.
 _REMEDIES = {
-    StateType.FAILED: "{message}\nTo go on once that is fixed, {remedy}",
-    StateType.CRASHED: "{state}: the process ended before its work did. To go on, {remedy}",
+    StateType.FAILED: "{message}\nTo continue after that is fixed, {remedy}",
+    StateType.CRASHED: "{state}: the process ended before the run was finished. To continue, {remedy}",
 }
-_CANCELLED = "Cancelled: sandboxes, workers and requests are stopped. To go on, {remedy}"
+_CANCELLED = "Cancelled: sandboxes, workers and requests are stopped. To continue, {remedy}"
 
 
 def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a flow's body: a BigCodeFlowError fails the run with its text, and Prefect raises it in the caller."""
+    """Wrap a flow's body: a BigCodeFlowError fails the run with its message, and Prefect raises it in the caller."""
 
     @wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -63,15 +63,15 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
 
 
 def by_config(model: type[S], title: Callable[[S], str]) -> Callable[[], str]:
-    """Return a function that names a flow run by its parameter ``config``, unless a user has named it."""
+    """Return a function that names a flow run ``title(config)``, unless a user has named it."""
     return by_parameters(lambda config, **_: model.model_validate(config), title)
 
 
 def by_parameters(made: Callable[..., M], title: Callable[[M], str]) -> Callable[[], str]:
     """Return a function that names a flow run ``title(made(**parameters))``, unless a user has named it.
 
-    A name that may be generated or typed is added in brackets after the title. Invalid parameters leave the name
-    unchanged: the run itself reports what is wrong with them.
+    If the old name may be a user's or may be Prefect's, the name is kept in brackets after the title. If parameters are
+    invalid, the name is unchanged: the run itself reports the mistakes.
     """
 
     def name() -> str:
@@ -139,7 +139,7 @@ _without_traceback = _WithoutTraceback()
 def reporting_flow(
     name: str, *, flow_run_name: Callable[[], str] | None = None
 ) -> Callable[[Callable[P, R]], Flow[P, R]]:
-    """Make a function a flow that fails with a BigCodeFlowError's message alone and logs how to continue the run."""
+    """Return a decorator for flows that fail with just a BigCodeFlowError's message and log how to continue the run."""
     for logger in map(logging.getLogger, _RUN_LOGGERS):
         logger.addFilter(_without_traceback)
 
@@ -166,7 +166,7 @@ def log_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 
 
 def how_to_continue(flow: Flow[..., Any], flow_run: FlowRun) -> str:
-    """Return how to continue the run; a run without deployment needs the entrypoint of its flow."""
+    """Return a text on how to continue the run; without a deployment, its command names the flow's entrypoint."""
     if flow_run.parent_task_run_id:
         return "retry the run that it is part of"
     command = f"prefect flow-run retry {flow_run.id}"

@@ -1,4 +1,4 @@
-"""A Prefect server that lives as long as this process, for a run without a server."""
+"""Temporary Prefect server that lives as long as this process, for a run without another Prefect server."""
 
 import os
 import signal
@@ -17,8 +17,8 @@ _POLL_SECONDS = 0.2
 def start_own_server() -> None:
     """Start Prefect's temporary server so that Ctrl-C ends the run and not the server.
 
-    A terminal sends Ctrl-C to all processes of a command. Without its server a run cannot report its end, and retries
-    for minutes. The server inherits the blocked SIGINT; SIGTERM, with which Prefect ends the server, is not blocked.
+    A terminal sends Ctrl-C to all processes of a command. A run without its server cannot report its end, and retries
+    for minutes. So the server starts with SIGINT blocked. SIGTERM, with which Prefect ends it, is not blocked.
     A signal that ends this process ends the server first.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -44,7 +44,7 @@ def _end_with_server(number: int, _frame: Any) -> None:
 
 
 def _end() -> None:
-    """Terminate the servers, as Prefect does at a regular end; the server itself ignores Ctrl-C."""
+    """Send SIGTERM to this process's temporary servers, as Prefect does at a regular end; they ignore Ctrl-C."""
     for server in list(SubprocessASGIServer._instances.values()):  # noqa: SLF001 - it offers no list of them
         if server.server_process is not None:
             server.server_process.terminate()

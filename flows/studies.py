@@ -1,4 +1,4 @@
-"""Flows of studies, made from their settings: ``flows.studies.NAME`` is the flow of the study of that name."""
+"""Flows of studies, made from the settings of each study: ``flows.studies.NAME`` is the flow of the study NAME."""
 
 import inspect
 from functools import cache, partial

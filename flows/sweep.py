@@ -69,7 +69,7 @@ def run_members(chosen: SweepConfig) -> list[MemberResult]:
 
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
-    """Yield the results of the members in order; a member asks its model while the previous member executes."""
+    """Yield the members' results in order; while a member executes samples, the next member asks its model."""
     recorded, resolver, stage_locks = sweep_results.last_runs(config.store), Resolver(), StageLocks()
     logger, total = get_run_logger(), f"{len(members):,}"
     progress, terminal = ProgressBar(sweep_title(config), logger), terminal_listener.get()
@@ -107,11 +107,11 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
 
 
 def _kept(config: SweepConfig, running: Sequence[Future[MemberResult]]) -> str:
-    """Return the message after an interruption: what is finished, and how to continue."""
+    """Return the message for a user who interrupted the sweep: what is finished, and how to continue."""
     finished = sum(one.done() and not one.cancelled() and not one.exception() for one in running)
     return (
-        f"stopped: {finished:,} of {len(running):,} runs are finished, and what others did so far is kept in "
-        f"{config.store}; run the same sweep again, and it goes on from there"
+        f"stopped: {finished:,} of {len(running):,} runs are finished, and the partial work of the others is in "
+        f"{config.store}; run the same sweep again to continue"
     )
 
 
@@ -139,8 +139,8 @@ def _run(plan: Plan, resolver: Resolver, stage_locks: StageLocks, preset: str) -
 def _flow_of(member: Member, judged: Callable[[RunConfig], FinishedRun]) -> Any:
     """Return a copy of the benchmark flow for this member only.
 
-    Prefect identifies the subflows of a run by function and call order, and a retried run reuses the subflow with the
-    same number. Finished members are not called, so a member could get the run of another member.
+    Prefect numbers the calls of each subflow, and a retried run reuses the subflow run with the same number. A retry
+    calls only unfinished members, so with a shared flow a member could get the subflow run of another member.
     """
 
     def body(config: RunConfig) -> FinishedRun:

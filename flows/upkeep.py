@@ -1,4 +1,4 @@
-"""The smaller flows: checks of an environment, and retention."""
+"""Flows for upkeep: checks of an environment, and removal of unneeded files of a store (retention)."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -45,10 +45,10 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
 
 @reporting_flow("retention")
 def retention(config: RetentionConfig = DRY_RUN) -> int:
-    """List what can be deleted from a store, or delete it; return the number of bytes.
+    """List the files that can be removed from a store, or remove them; return their size in bytes.
 
     Args:
-        config: limits of age and number for runs and artifacts to keep.
+        config: limits of age and number that decide which runs and artifacts are kept.
     """
     now = datetime.now(UTC)
     found = perform_step("find what may go", partial(removable, config, now))

@@ -34,7 +34,7 @@ Row = dict[str, Any]
 def show_result(run: FinishedRun) -> None:
     """Attach tables of scores, failures and rounds, and the result page, to the flow run.
 
-    Each artifact's key ends in the run's record: Prefect shows the latest artifact of a key, maybe of another run.
+    Each artifact's key ends in the name of the run's record, because Prefect shows only the latest artifact of a key.
     """
     config, store, artifacts, outputs = run
     title = run_title(config, outputs.selection)
@@ -71,7 +71,7 @@ def show_result(run: FinishedRun) -> None:
 
 
 def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
-    """Attach the tables of a study's result to the run as one page."""
+    """Attach a page with the tables of a study's result to the flow run."""
     study = installed_studies()[ref.stage]
     parts = [f"# {study.title}: {title}", study.description]
     for table in study.tables(store.read(ref)):
@@ -93,7 +93,7 @@ def headline(metrics: pa.Table) -> str:
 
 
 def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
-    """Return a row per variant, sanitizer, k and part over all tasks of a METRICS table: score and 95 % interval."""
+    """Return a table row for each score over all tasks in ``metrics``, such as pass@1, with its 95 % interval."""
     return [
         {
             **_scored(row, name, percent(row["value"])),
@@ -106,9 +106,9 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
 
 
 def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
-    """Return a row per variant, sanitizer, status and failure kind of failed verdicts, the largest count first.
+    """Return a row per variant, sanitizer, status and failure kind of the failed verdicts, with the number of samples.
 
-    ``share`` is that of all verdicts of the variant and sanitizer.
+    Rows of a variant and sanitizer are sorted by this number; ``share`` is its share of all their verdicts.
     """
     columns = ["variant", "sanitizer", "status", "failure_kind"]
     counts = verdicts.group_by(columns).aggregate([([], "count_all")]).to_pylist()
@@ -130,9 +130,9 @@ def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
 
 
 def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
-    """Return a row for each of the libraries whose failed tasks lower the score most, at the smallest k.
+    """Return a table row for each of the few libraries that lower pass@k most; k is the smallest k in ``metrics``.
 
-    They are sorted by number of tasks times (1 - pass@k). A task counts for each of its libraries.
+    Rows of a variant and sanitizer are sorted by tasks times (1 - pass@k). A task counts for each of its libraries.
     """
     of_libraries = (row for row in metrics if row["slice_kind"] == "library" and row["metric"] == "pass@k")
     scores = [row for row in of_libraries if not math.isnan(row["value"])]
@@ -161,7 +161,7 @@ def result_page(
 ) -> str:
     """Return the result as Markdown: scores, unjudged samples, failures, ground truths, paths of report and files.
 
-    ``failures`` are rows of :func:`failure_rows`; ``explorer`` is the address of the run's page there.
+    ``failures`` are rows of :func:`failure_rows`; ``explorer`` is the address of the run's page in the explorer.
     """
     rows, scores = metrics.to_pylist(), score_rows(metrics)
     several = [(name, percent(row["value"]), row) for name, row in formatting.several_samples(rows)]
@@ -174,7 +174,7 @@ def result_page(
     kinds = {tuple(map(row.get, _KIND)) for found in (scores, *(found for _, found in sections)) for row in found}
     common = dict(zip(_KIND, next(iter(kinds)), strict=True)) if len(kinds) == 1 else {}
     table = partial(_table, common)
-    opened = "every sample, compared, searched and over the nights"
+    opened = "all samples, with comparisons, search and trends"
     parts = [f"[Open in the explorer]({explorer}): {opened}."] if explorer else []
     parts += [table(scores) or "No pass@k: every requested k is larger than the number of samples of a task."]
     if common:
@@ -207,7 +207,7 @@ def _table(common: Row, records: Sequence[Row]) -> str:
 
 
 def _file_lines(files: Sequence[Path]) -> Iterator[str]:
-    """Yield a line for each folder, with the names of its files."""
+    """Yield a Markdown line for each folder, with the names of its files."""
     for folder, found in itertools.groupby(files, key=lambda path: path.absolute().parent):
         yield f"- `{folder}`: {', '.join(f'`{path.name}`' for path in found)}"
 

@@ -30,7 +30,7 @@ _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 
 
 def artifact_key(*names: str) -> str:
-    """Return a valid key for Prefect: lower-case letters, digits and dashes."""
+    """Join the names to an artifact key that Prefect accepts: lower-case letters, digits and dashes."""
     return _NOT_IN_KEYS.sub("-", "-".join(names).lower()).strip("-")
 
 
@@ -41,12 +41,12 @@ def explorer_link(store: str, path: str = "/") -> str:
 
 
 def run_path(record: str) -> str:
-    """Return the path of a recorded run's page."""
+    """Return the path of a recorded run's page in the explorer."""
     return f"/runs/{quote(record, safe='')}"
 
 
 def linked(description: str, store: str, path: str = "/") -> str:
-    """Return an artifact's description as Markdown, as a link to the explorer if there is an explorer."""
+    """Return ``description`` as a Markdown link to a page of the explorer; unchanged if no explorer shows the store."""
     # The UI's cards cut off the end of a description, so the whole text is the link.
     link = explorer_link(store, path)
     return f"[{_BRACKETS.sub(' ', description)}]({link})" if link else description
@@ -92,19 +92,19 @@ class RunListener:
 
 
 def open_samples(statistics: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note for each kind of samples that another run has to judge or check again, from a stage's counts."""
+    """Yield notes on samples that must be judged or checked again, from the ``statistics`` of a stage's artifact."""
     unchecked = statistics.get("unchecked_passes", 0)
     if unjudged := statistics.get("infra_errors", 0) - unchecked:
-        yield f"{unjudged:,} samples could not be judged for reasons outside them; run again to judge these alone"
+        yield f"{unjudged:,} samples could not be judged because of infrastructure; run the same again to judge them"
     if unchecked:
         yield (
-            f"{unchecked:,} samples passed, and could not be checked against contradicting tests; run again to check "
-            "these alone"
+            f"{unchecked:,} samples passed, and could not be checked against contradicting tests; run the same again "
+            "to check these samples"
         )
 
 
 class ProgressBar:
-    """Progress artifact, updated at most once a second; writes a log line at each further tenth and each minute.
+    """Progress artifact, updated at most once a second; it also logs a line at each 10 % and each minute.
 
     Several threads may report; a report is dropped, without waiting, while another report is being sent.
     """
@@ -148,4 +148,4 @@ class ProgressBar:
             described = linked(description, self._store, "/live") if description else None
             update_progress_artifact(self._artifact_id, progress=percent, description=described)
         except httpx.HTTPError as error:  # a failed update must not end hours of execution
-            self._logger.warning("%s: progress could not be shown (%s)", self._state.title, error)
+            self._logger.warning("%s: no progress is shown in Prefect (%s)", self._state.title, error)

@@ -1,4 +1,4 @@
-"""Prefect tasks: one per stage, which reads its artifact from the store or makes it, and steps of other flows."""
+"""Prefect tasks: a task per stage, which reuses the stage's artifact or computes it, and steps of other flows."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ logger = logging.getLogger("bigcodeflow.tasks")
 
 
 def worth_another_try(_task: Task[..., Any], _task_run: TaskRun, state: State[Any]) -> bool:
-    """Tell if a failed task may succeed unchanged: only after an ExecutionError, as users must correct other errors."""
+    """Return True if a failed task should be repeated: only after ExecutionErrors; users must correct other errors."""
     return isinstance(state.data, ExecutionError)
 
 
@@ -52,7 +52,7 @@ as_task: Callable[..., Any] = partial(
 
 
 def perform_stage(stage: Stage, store: Store, live: LiveRun | None = None) -> State[ArtifactRef]:
-    """Perform a stage; return the final state of its task with the artifact, named Cached if the store held it."""
+    """Perform a stage; return its task's final state, which holds the artifact: Cached if reused, else Completed."""
     listener = RunListener(store=store.location)
     ref = perform(stage, store, live.watched(listener) if live else listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
@@ -95,7 +95,7 @@ STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(na
 
 
 def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun) -> RunArtifacts:
-    """Run every stage's task, also of further rounds; execute ground truths and new answers while a model answers."""
+    """Run the Prefect task of every stage and round; execute ground truths and new answers while a model answers."""
     take_secret(run.config)
 
     def obtain(name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef:
@@ -107,7 +107,7 @@ def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun) -> R
 
 
 def take_secret(config: RunConfig) -> None:
-    """Set the model's key variable from the Secret block of its name, if no key variable is set and a block exists."""
+    """Set the model's API key variable from the Prefect Secret block of that name, if no such variable is set."""
     settings = config.generation
     if config.samples.source != "model":
         return
@@ -125,7 +125,7 @@ def take_secret(config: RunConfig) -> None:
 
 
 def perform_step(title: str, action: Callable[[], T]) -> T:
-    """Perform an action as a separate task with the options of a stage's task; return its result."""
+    """Perform an action as a Prefect task with the same options as the stages' tasks; return the action's result."""
 
     def perform_step() -> T:
         return action()
@@ -135,10 +135,10 @@ def perform_step(title: str, action: Callable[[], T]) -> T:
 
 @asynccontextmanager
 async def _slot(name: str) -> AsyncIterator[None]:
-    """Hold a slot of a limit that all runs on this Prefect server share; retry if the server fails.
+    """Hold a slot of Prefect's concurrency limit ``name``, which all runs share; retry if the server fails.
 
     Raises:
-        GenerationError: the server has no such limit, or gives no slot after all retries.
+        GenerationError: the server has no such limit, or gives no slot (a place for a request) after all retries.
     """
     held = AsyncExitStack()
     for pause_seconds in (*_PAUSES_SECONDS, None):
@@ -147,12 +147,12 @@ async def _slot(name: str) -> AsyncIterator[None]:
             await held.enter_async_context(limit)
             break
         except ConcurrencySlotAcquisitionError as error:
-            named = f"generation.requests.shared_limit: {name!r} gives no slot ({error_message(error)})"
+            named = f"generation.requests.shared_limit: Prefect's limit {name!r} gives no slot ({error_message(error)})"
             if error.__cause__ is None:  # the server has no such limit
                 remedy = f"make it with `prefect gcl create {name} --limit N`, or leave the setting empty"
                 raise GenerationError(f"{named}: {remedy}") from None
             if pause_seconds is None:
-                raise GenerationError(f"{named}: see to the Prefect server, and run again") from None
+                raise GenerationError(f"{named}: check the Prefect server, and run the same again") from None
             await asyncio.sleep(pause_seconds)
     try:
         yield
@@ -160,4 +160,4 @@ async def _slot(name: str) -> AsyncIterator[None]:
         try:
             await held.aclose()
         except Exception as error:  # noqa: BLE001 - the answer is there; a slot is free again when its lease ends
-            logger.warning("a slot of %s was not given back: %s", name, error_message(error))
+            logger.warning("shared limit %s: a slot stays taken until its lease ends (%s)", name, error_message(error))

@@ -19,21 +19,21 @@ _MOST_ROWS = 500
 
 
 def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> None:
-    """Attach the table of results, the table of failures if there are any, and both as one page."""
+    """Attach a table of results, a table of failures if any run failed, and a page with both to the flow run."""
     key = artifact_key("sweep", config.name)
     described = linked(f"{summary(results)} · sweep {config.name}", config.store)
     create_table_artifact(result_rows(results), key=key, description=described)
     failures = [{"run": result.name, "why": result.error} for result in results if result.outcome == "failed"]
     if failures:
         description = linked(
-            f"Runs of sweep {config.name} that failed; run the sweep again for these alone", config.store
+            f"Runs of sweep {config.name} that failed; run the sweep again to repeat these", config.store
         )
         create_table_artifact(failures, key=f"{key}-failures", description=description)
     create_markdown_artifact(sweep_page(config, results, file), key=f"{key}-result", description=described)
 
 
 def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> str:
-    """Return the sweep as Markdown: counts of executed, reused and failed runs, the table, and its file."""
+    """Return a Markdown page of the sweep: counts of executed, reused and failed runs, the table, and its file."""
     parts = [
         f"# Sweep {config.name}",
         f"{summary(results)}.",
@@ -44,18 +44,18 @@ def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path)
         parts += [
             "## Failed",
             "\n".join(failed),
-            "Run the sweep again, or retry this run where it has *Retry*: only these run.",
+            "Run the sweep again, or use *Retry* if this run has it: only the failed runs are repeated.",
         ]
     return "\n\n".join([*parts, f"The table as a file: `{file.absolute()}`"]) + "\n"
 
 
 def listed(lines: Iterable[str]) -> str:
-    """Return lines as a list of Markdown."""
+    """Return the lines as a Markdown list."""
     return "\n".join(f"- {line}" for line in lines)
 
 
 def show_check(found: EnvironmentCheckResult) -> None:
-    """Attach the checks as a table, and all details as one page."""
+    """Attach a table of the checks, and a page with all details, to the flow run."""
     imports, name = found.imports, found.config.environment
     checks = [
         _check("libraries that can be imported", imports.modules - len(imports.failures), imports.modules),

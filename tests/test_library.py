@@ -108,7 +108,7 @@ def test_samples_of_the_caller_are_judged(config: bcf.RunConfig, starter_environ
         ("answers.jsonl", "answers.jsonl: cannot be opened"),
         (["answers.jsonl"], "samples, row 1: is a str: give a file's path"),
         (5, "samples: is a int: give a file's path"),
-        ([{"task_id": "Starter/0", "solution": b""}], "row 1: holds what JSON does not"),
+        ([{"task_id": "Starter/0", "solution": b""}], "row 1: has a value that JSON cannot hold"),
         ([{"task_id": "Starter/0", "solution": ""}, {"solution": ""}], "samples, row 2: has no task_id"),
         ([], "is empty"),
     ],

@@ -1,1 +1,1 @@
-"""Benchmarks beside BigCodeBench, as plug-ins: each module converts the rows of one family of benchmarks to tasks."""
+"""Plug-ins for benchmarks other than BigCodeBench: each module converts the rows of a benchmark family to tasks."""

@@ -1,4 +1,4 @@
-"""DS-1000: code that fills a hole in a context, whose results a function of the task compares with a reference's."""
+"""DS-1000: solutions fill a hole in a program; the task's own function compares its result with the reference."""
 
 import ast
 import re
@@ -46,11 +46,11 @@ _TEST_STRING = """    def test_string(self):
 
 
 def _context(code: str) -> str:
-    """Return the text with the hole, which the context's code assigns to ``exec_context``."""
+    """Return the program whose hole a solution fills: the string that ``code`` assigns to the name exec_context."""
     for node in ast.parse(code).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "exec_context":
             return str(ast.literal_eval(node.value))
-    raise ValueError("a code_context assigns no exec_context")
+    raise ValueError("the code_context of a row does not assign exec_context: replace the row")
 
 
 def _task(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""HumanEval+ and MBPP+: each input is a case, compared with the reference's result by EvalPlus's rules."""
+"""HumanEval+ and MBPP+: tests call the function with many inputs and compare the results by EvalPlus's rules."""
 
 import ast
 import re
@@ -38,7 +38,7 @@ _TUPLES: Mapping[tuple[int | None, tuple[int, ...]], str] = {
     (None, tuple(range(99))): "580 615 791",
 }
 _PLACES = {int(number): shape for shape, numbers in _TUPLES.items() for number in numbers.split()}
-#: Inputs of each task of HumanEval that are the original's, in the order of the tasks; the hub's rows do not tell.
+#: Number of inputs from the original HumanEval, for each task in order; the rows on the hub lack this number.
 _BASE_COUNTS = (
     "7 4 3 6 3 3 3 4 5 4 5 3 3 4 3 3 5 5 4 5 5 5 3 3 5 8 3 3 3 2 4 13 100 10 1 2 8 3 100 10 9 5 3 9 12 3 4 5 7 7 "
     "100 7 6 105 7 5 12 8 4 5 5 12 5 7 7 5 8 7 8 25 9 9 6 8 9 4 10 16 13 4 8 6 16 5 5 4 7 6 7 8 7 6 10 5 9 14 10 "
@@ -56,7 +56,7 @@ def _tuples(value: Any, levels: tuple[int, ...], level: int = 0) -> Any:
 
 
 def _arguments(number: int, given: Sequence[Any]) -> list[Any]:
-    """Return the arguments of MBPP's task as Python values, which JSON cannot hold."""
+    """Return the arguments ``given`` of MBPP's task ``number``; restore tuples and complex numbers, missing in JSON."""
     if number in _PLACES:
         place, levels = _PLACES[number]
         return [_tuples(one, levels) if place in (None, at) else one for at, one in enumerate(given)]
@@ -71,7 +71,7 @@ def _arguments(number: int, given: Sequence[Any]) -> list[Any]:
 
 
 def _hub_inputs(test: str) -> list[Any]:
-    """Read the inputs from the test text of a row of the hub."""
+    """Return the value that a hub row's test text assigns to the name ``inputs``; an empty list without the name."""
     for node in ast.walk(ast.parse(test)):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "inputs":
             text = re.sub(r"\binf\b", "1e999", ast.unparse(node.value))
@@ -80,7 +80,7 @@ def _hub_inputs(test: str) -> list[Any]:
 
 
 def _cases(row: Mapping[str, Any], inputs: Mapping[str, Any], **columns: str) -> Cases:
-    """Make a task with the inputs of the row's two tests; the hub's rows state the tolerance in their test text."""
+    """Return a task with its inputs; the tolerance is the row's ``atol``, or else is read from the row's test text."""
     stated = re.findall(r"assertion\(.*, ([\d.e-]+)\)", row.get("test") or "")
     entry_point = columns["entry_point"]
     result = f"{entry_point}(*given) is not None" if entry_point in _NOT_NONE else ""

@@ -1,7 +1,7 @@
-"""Test texts for functions that are called with many inputs, and the results that a reference solution gives for them.
+"""Make test texts that call a function with many inputs and compare its results with a reference solution's results.
 
-The reference is executed once in a sandbox. A test states its short results as literals; further ones are packed, and
-results that are too large for either are computed by the reference when the test is executed.
+The reference solution is executed once in a sandbox. A test contains the first results as literals and further results
+in packed form. The reference solution computes very large results again when the test is executed.
 """
 
 import base64
@@ -62,30 +62,30 @@ _REFERENCES = """
 
 
 class Cases(NamedTuple):
-    """A task without its test, and the inputs that its function is called with."""
+    """Task without a test, and the inputs with which a test calls the task's function."""
 
     task: Mapping[str, Any]
-    """Columns of the task."""
+    """Columns of the task by name, without the test."""
     inputs: Mapping[str, Sequence[Sequence[Any]]]
-    """Lists of arguments, by the name of their group."""
+    """Lists of arguments by the name of an input group, such as 'base' or 'plus'."""
     atol: float | None = None
-    """Tolerance of numbers; 0: floats, and lists of floats, have 1e-6. None: results have to be equal."""
+    """Absolute tolerance; 0 allows 1e-6 for floats and lists of floats only; None requires equal results."""
     rule: str = ""
-    """Expression of ``found``, ``expected``, ``given`` and ``atol`` that accepts a result; empty: equality."""
+    """Python expression with ``found``, ``expected``, ``given`` and ``atol``, true for accepted results; empty: ==."""
     result: str = ""
-    """Expression of ``given`` for the expected result; empty: the function's result."""
+    """Python expression with ``given`` for the expected result; empty: the result of the reference solution."""
 
     @property
     def program(self) -> str:
-        """The reference solution."""
+        """Program of the reference: complete prompt and canonical solution."""
         return str(self.task["complete_prompt"] + self.task["canonical_solution"])
 
 
 def expected_texts(cases: Sequence[Cases], environment: str) -> list[list[str | None]]:
-    """Execute the references in a sandbox; return for each task its results as source, None for one that is too large.
+    """Execute the reference solutions in a sandbox; return each task's results as source text, large results as None.
 
     Raises:
-        DatasetError: a reference fails.
+        DatasetError: a reference solution fails.
     """
     samples = []
     for one in cases:
@@ -99,19 +99,22 @@ def expected_texts(cases: Sequence[Cases], environment: str) -> list[list[str | 
     for one, verdict in zip(cases, verdicts, strict=True):
         if verdict["status"] != "pass":
             traces = [verdict["module_trace"], *(test["trace"] for test in verdict["tests"])]
-            problem = f"the reference solution does not run in environment {environment} ({verdict['status']})"
-            raise DatasetError(f"{one.task['task_id']}: {problem}: {''.join(traces).strip().rpartition(chr(10))[2]}")
+            problem = f"the reference solution fails in environment {environment} ({verdict['status']})"
+            raise DatasetError(
+                f"{one.task['task_id']}: {problem}: {''.join(traces).strip().rpartition(chr(10))[2]}: "
+                "check the environment with `bigcodeflow env check`"
+            )
         found.append(json.loads(verdict["stdout"].rpartition(_MARK)[2]))
     return found
 
 
 def packed(source: str) -> str:
-    """Return the source of plain data as the short text that ``unpacked`` of a test reads."""
+    """Compress source text of plain data to the text that ``CaseChecks.unpacked`` reads."""
     return base64.b64encode(zlib.compress(source.encode(), 9)).decode()
 
 
 def test_text(cases: Cases, expected: Sequence[str | None]) -> str:
-    """Return the test module: ``test_GROUP_NUMBER`` methods that call the function with the inputs of a group."""
+    """Return the source of a test module; each method, such as test_base_1, checks results of an input group."""
     results, entry_point = iter(expected), cases.task["entry_point"]
     tolerance = f", rtol=1e-07, atol={cases.atol}" if cases.atol else ""
     if cases.atol == 0 and any(_FLOAT.search(text or "") for text in expected):
@@ -130,7 +133,7 @@ def test_text(cases: Cases, expected: Sequence[str | None]) -> str:
 
 
 def _method(name: str, pairs: Sequence[tuple[Sequence[Any], str | None]], tolerance: str) -> str:
-    """Return a method: literal results first, then packed ones, then those of the reference."""
+    """Return the source of a test method for (input, result) ``pairs``; the test computes results that are None."""
     stated: list[tuple[Any, str]] = []
     packing: list[tuple[Any, str]] = []
     room = _LITERAL_CHARACTERS

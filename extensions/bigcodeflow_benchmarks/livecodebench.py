@@ -1,4 +1,4 @@
-"""LiveCodeBench: scripts that read standard input, and methods that are called, with dates of release."""
+"""LiveCodeBench: tasks that ask for a script or for a method of a class, with their dates of release."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ _KNOWN_RESULT = _TABLE + "class Solution:\n    def {name}(self, *given):\n      
 
 
 def test_cases(text: str) -> list[dict[str, str]]:
-    """Read test cases: JSON, or base64 of compressed pickled JSON; of a pickle, only a single text is accepted."""
+    """Read test cases from JSON, or from base64 of a compressed pickle that may hold only a single JSON text."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -54,7 +54,7 @@ def test_cases(text: str) -> list[dict[str, str]]:
         operations = [(code.name, argument) for code, argument, _ in pickletools.genops(pickled)]
         texts = [str(argument) for name, argument in operations if "UNICODE" in name]
         if len(texts) != 1 or {name for name, _ in operations if "UNICODE" not in name} - _HARMLESS:
-            raise ValueError("its private tests are a pickle of other things than one text") from None
+            raise ValueError("the pickle of its test cases must hold a single text and nothing else") from None
         found = json.loads(texts[0])
     return list(found)
 
@@ -63,13 +63,18 @@ _HARMLESS = {"PROTO", "FRAME", "MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "STOP"
 
 
 def _fitting(cases: Sequence[dict[str, str]], question: str) -> list[dict[str, str]]:
-    """Return the cases that fit into a test text, the smallest first; log how many do not."""
+    """Return as many cases as fit into a test text, the smallest first; log the number of omitted cases."""
     kept: list[dict[str, str]] = []
     room = _MOST_CHARACTERS
     for case in sorted(cases, key=lambda case: len(case["input"]) + len(case["output"])):
         room -= len(packed(case["input"] + case["output"]))
         if room < 0:
-            _logger.warning("question %s: %d of %d cases are too large", question, len(cases) - len(kept), len(cases))
+            _logger.warning(
+                "question %s: %d of %d cases are too large for a test text, and are left out",
+                question,
+                len(cases) - len(kept),
+                len(cases),
+            )
             break
         kept.append(case)
     return kept
@@ -112,7 +117,7 @@ def _tasks(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         try:
             yield _task(row)
         except (ValueError, KeyError, zlib.error) as error:
-            raise DatasetError(f"question {row['question_id']}: cannot be read: {error}") from None
+            raise DatasetError(f"question {row['question_id']}: cannot be read: {error}: replace the row") from None
 
 
 BENCHMARK = Benchmark(

@@ -1,6 +1,6 @@
 """Objects of a store at a URL, by fsspec: a bucket or a remote folder, with retries and errors that name a remedy.
 
-On every object store a put is atomic. If a file system writes an incomplete object, its checksum fails on reading.
+Object stores write each object atomically. A file system may write an incomplete object: its checksum then fails.
 """
 
 import glob
@@ -27,21 +27,21 @@ _REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetriev
 
 
 class BucketObject(NamedTuple):
-    """Size and time of writing of an object, as a listing states them; an unknown time counts as now."""
+    """Size and time of writing of an object; if the listing states no valid time, the time of the listing is taken."""
 
     size_bytes: int
     written_at: datetime
 
 
 class Bucket:
-    """Objects below one URL; names are relative to it and use slashes."""
+    """Objects below a URL; names of objects are relative to the URL and use slashes."""
 
     def __init__(self, url: str, system: Any, root: str) -> None:
         """Take the store's URL, fsspec's file system, and the store's path in it."""
         self.url, self._system, self._root = url, system, root
 
     def read(self, name: str) -> bytes | None:
-        """Return an object's content, or None if there is none."""
+        """Return an object's content, or None if the object does not exist."""
         try:
             content: bytes = self._with_retries(lambda: self._system.cat_file(self._path(name)))
         except FileNotFoundError:
@@ -57,7 +57,7 @@ class Bucket:
         self._with_retries(lambda: self._system.put_file(str(source), self._path(name)), creates=True)
 
     def download(self, name: str, target: Path) -> None:
-        """Download an object to a file; raise FileNotFoundError if there is none."""
+        """Download an object to a file; raise FileNotFoundError if the object does not exist."""
         self._with_retries(lambda: self._system.get_file(self._path(name), str(target)))
 
     def open(self, name: str) -> AbstractContextManager[Any]:
@@ -66,7 +66,7 @@ class Bucket:
         return file
 
     def objects(self, folder: str) -> dict[str, BucketObject]:
-        """Return every object below a folder, by its name within the folder; sorted by name."""
+        """Return size and time of every object below a folder, by name relative to the folder; sorted by name."""
         top = self._path(folder)
         try:
             found = self._with_retries(lambda: self._system.find(top, detail=True))
@@ -94,7 +94,7 @@ class Bucket:
         return f"{self._root}/{name}"
 
     def _with_retries(self, call: Callable[[], T], *, creates: bool = False) -> T:
-        """Return the result of a call; retry it while its failure may be temporary, except FileNotFoundError."""
+        """Return the result of a call; after a temporary error, retry it. ``creates``: the call writes an object."""
         message = ""
         for pause_seconds in (0.0, *_PAUSES_SECONDS):
             time.sleep(pause_seconds)
@@ -105,7 +105,7 @@ class Bucket:
                 response = getattr(error.__cause__, "response", None) or {}
                 if creates or response.get("Error", {}).get("Code") == "NoSuchBucket":
                     raise ArtifactError(
-                        f"store {self.url}: {error_message(error)}: create the bucket, or name another"
+                        f"store {self.url}: {error_message(error)}: create the bucket, or name another store"
                     ) from None
                 raise
             except _transient_errors() as error:
@@ -117,19 +117,19 @@ class Bucket:
                     ) from None
                 logger.info("store %s does not answer (%s); trying again", self.url, message)
         raise ArtifactError(
-            f"store {self.url} cannot be reached ({message}): see to the network or the address (AWS_ENDPOINT_URL for "
-            "s3), then run the same again; what is finished is kept"
+            f"store {self.url} cannot be reached ({message}): check the network and the address (AWS_ENDPOINT_URL "
+            "for s3), then run the same command again; finished work is kept"
         )
 
 
 @cache
 def open_bucket(url: str) -> Bucket:
-    """Open the store's objects; a URL has one instance per process, so that its connections are shared."""
+    """Return the Bucket for a URL; each process has a single Bucket per URL, so that connections are shared."""
     import fsspec
 
     protocol = url.partition("://")[0]
     if protocol == "memory":
-        raise ArtifactError(f"store {url}: is gone with the process; use a folder or a URL such as s3://bucket/prefix")
+        raise ArtifactError(f"store {url}: ends with this process; use a folder or a URL such as s3://bucket/prefix")
     try:
         system, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:
@@ -146,7 +146,7 @@ def open_bucket(url: str) -> Bucket:
 
 @cache
 def _transient_errors() -> tuple[type[Exception], ...]:
-    """Return OSError and the installed clients' exceptions that file systems raise if the network or server fails."""
+    """Return exception types for network and server faults: OSError, and types of botocore and aiohttp if installed."""
     errors: list[type[Exception]] = [OSError]
     with suppress(ImportError):
         from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
@@ -160,7 +160,7 @@ def _transient_errors() -> tuple[type[Exception], ...]:
 
 
 def _written_at(facts: Mapping[str, Any]) -> datetime:
-    """Return the time of writing; each file system of fsspec has its own key and type for it."""
+    """Return an object's time of writing from fsspec's facts, whose key and type differ between file systems."""
     written = next((facts[name] for name in _TIMES if facts.get(name)), None)
     if isinstance(written, int | float):
         return datetime.fromtimestamp(written, UTC)

@@ -1,7 +1,7 @@
 """Logs of unfinished work, copied to a bucket, so that another machine can continue.
 
-Every few seconds the new lines of a folder's files become one immutable object, a segment, named by its origin (this
-folder on this machine) and a number. A machine restores the segments of all other origins as separate files.
+Every few seconds the new lines of a folder's files become one immutable object, a segment, named by origin (an id of
+the folder on its machine) and number. A machine restores the segments of all other origins as separate files.
 """
 
 import json
@@ -29,7 +29,7 @@ _DOWNLOADS_AT_ONCE = 8
 
 @dataclass
 class _State:
-    """Segments of this folder in the bucket; kept in a file next to the logs, so that a restart repeats no line."""
+    """State of a folder's copy in the bucket, kept in a file next to the logs, so that no line is sent twice."""
 
     origin: str = field(default_factory=lambda: uuid.uuid4().hex)
     segments: int = 0
@@ -37,12 +37,12 @@ class _State:
 
 
 class LogSync:
-    """A context that first restores the lines of other machines in a folder, then copies newly appended lines."""
+    """Context that downloads log lines of other machines at its start, then copies new local lines to the bucket."""
 
     def __init__(
         self, bucket: Bucket, folder: Path, name: str, files: LogFiles, *, seconds: float = SECONDS_BETWEEN_SEGMENTS
     ) -> None:
-        """Take the folder's `name` in the store, and the `seconds` between two segments."""
+        """Take the folder's `name` in the store, and the `seconds` between two copies of new lines."""
         self._bucket, self._folder, self._name, self._seconds = bucket, folder, name, seconds
         self._pattern, self._restored = files.value
         self._over = threading.Event()
@@ -54,7 +54,7 @@ class LogSync:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Save the remaining lines; raise an ArtifactError about that only if no other exception is active."""
+        """Save the remaining lines; if that fails, raise ArtifactError, or log it if another exception is active."""
         self._over.set()
         self._thread.join()
         try:
@@ -62,10 +62,10 @@ class LogSync:
         except ArtifactError as error:
             if kind is None:
                 raise
-            logger.warning("what was done last is kept on this machine only: %s", error)
+            logger.warning("the last finished work is kept on this machine only, not in the store: %s", error)
 
     def restore(self) -> None:
-        """Download the segments of other origins that are not here yet."""
+        """Download segments (objects with log lines) that other machines wrote and this machine lacks."""
         found = {name: facts.size_bytes for name, facts in self._bucket.objects(self._name).items() if "/" not in name}
         if not found:
             return
@@ -89,7 +89,7 @@ class LogSync:
             write_atomically(path, content)
 
     def save(self) -> None:
-        """Write all new lines as one further segment."""
+        """Write all new lines of the folder's files to the bucket, as one new object (a segment)."""
         if not self._folder.is_dir():
             return  # another process of this run has published
         with locked(self._folder / _LOCK):
@@ -117,7 +117,7 @@ class LogSync:
                 has_warned = False
             except ArtifactError as error:
                 if not has_warned:
-                    logger.warning("what is done is kept on this machine only, for now: %s", error)
+                    logger.warning("finished work is kept on this machine only, until the store accepts it: %s", error)
                 has_warned = True
 
     def _state(self) -> _State:
@@ -125,7 +125,7 @@ class LogSync:
             return _State(**json.loads((self._folder / _STATE).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             state = _State()
-            self._remember(state)  # before its first segment, so that a killed process goes on under the same origin
+            self._remember(state)  # before its first segment, so that a killed process continues under the same origin
             return state
 
     def _remember(self, state: _State) -> None:

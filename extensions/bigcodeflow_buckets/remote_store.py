@@ -34,7 +34,7 @@ _BETWEEN_MARKS = timedelta(hours=6)
 
 
 class RemoteStore(Store):
-    """Objects at a URL, read through a replica in the user's cache, or below BIGCODEFLOW_REPLICAS."""
+    """Store at a URL, read through a replica in the user's cache or in the folder BIGCODEFLOW_REPLICAS."""
 
     def __init__(self, url: str) -> None:
         replicas = os.environ.get("BIGCODEFLOW_REPLICAS")
@@ -43,7 +43,7 @@ class RemoteStore(Store):
 
     @cached_property
     def bucket(self) -> Bucket:
-        """Objects of the store."""
+        """Bucket or remote folder with the store's objects, opened on first use."""
         return open_bucket(self.location)
 
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
@@ -150,7 +150,7 @@ class RemoteStore(Store):
             yield StoredFolder(f"{folder}/{top}", size_bytes, _last_used_at(objects), torn)
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        # Other machines keep their replicas of it.
+        # Replicas on other machines stay.
         objects, here = self.bucket.objects(name), self.root / name
         if not objects or _last_used_at(objects) >= limit:
             return False
@@ -163,21 +163,21 @@ class RemoteStore(Store):
         return True
 
     def _listed(self, stage: str) -> dict[str, set[str]]:
-        """Return the object names of every finished artifact, by key."""
+        """Return, for the key of each finished artifact of ``stage``, the names of the artifact's objects."""
         found: dict[str, set[str]] = {}
         for name in map(PurePosixPath, self.bucket.objects(stage)):
             found.setdefault(str(name.parent), set()).add(name.name)
         return {key: names for key, names in sorted(found.items()) if MANIFEST in names}
 
     def _download(self, stage: str, key: str) -> None:
-        """Download the artifact's published version, if it exists."""
+        """Download an artifact into the replica, if the artifact is published."""
         manifest = self.bucket.read(f"{stage}/{key}/{MANIFEST}")
         ref = described(manifest)
         if manifest is not None and ref is not None:
             self._download_part(ref, manifest)
 
     def _download_part(self, ref: ArtifactRef, manifest: bytes) -> bool:
-        """Download a part into the replica; return False if it is missing or does not match its manifest."""
+        """Download an artifact's table into the replica; return False if it is missing or does not match `manifest`."""
         with suppress(FileNotFoundError), replaced_folder(self.folder(ref.stage, ref.key)) as folder:
             self.bucket.download(_part_name(ref), folder / PART)
             if file_sha256(folder / PART) != ref.sha256:
@@ -197,5 +197,5 @@ def _in_parallel(action: Callable[[str], object], names: Iterable[str]) -> None:
 
 
 def _last_used_at(objects: dict[str, BucketObject]) -> datetime:
-    """Return the time at which the manifest was written (`find` rewrites it), else the time of the newest object."""
+    """Return the manifest's time of writing, which `find` renews; without a manifest, that of the newest object."""
     return max(facts.written_at for facts in ([objects[MANIFEST]] if MANIFEST in objects else objects.values()))

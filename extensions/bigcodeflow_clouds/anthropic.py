@@ -1,4 +1,4 @@
-"""Anthropic's Messages API over HTTP, because the SDK's typed methods no longer have sampling parameters."""
+"""Anthropic's Messages API over HTTP, because the SDK's typed methods lack sampling parameters."""
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
@@ -17,7 +17,7 @@ _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?!\d)")
 _NEWEST = re.compile(r"claude-(fable|mythos)")
 _ONE_OF_TEMPERATURE_AND_TOP_P = (4, 1)
 _ADAPTIVE = (4, 6)
-"""First version that thinks by effort and does not continue a prefilled answer."""
+"""First version of Claude whose thinking is set by an effort, and which does not continue a prefilled answer."""
 _WITHOUT_SAMPLING = (4, 7)
 _SMALLEST_BUDGET = 1024
 #: Finish reasons by Anthropic's stop_reason; Bedrock uses the same and some more.
@@ -32,7 +32,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 def claude_version(model: str) -> tuple[int, int]:
-    """Return the version in a Claude model's name: (99, 0) for the newest families, (0, 0) for unknown models."""
+    """Return major and minor version in a Claude model's name; (99, 0) for Fable and Mythos, (0, 0) for other names."""
     if _NEWEST.search(model):
         return (99, 0)
     found = _VERSION.search(model)
@@ -40,7 +40,7 @@ def claude_version(model: str) -> tuple[int, int]:
 
 
 def sampling_problems(request: Request, model: str) -> list[str]:
-    """Return the problems of a Claude model with temperature, top_p and top_k, which are the same at every provider."""
+    """Return messages about values of temperature, top_p and top_k that a Claude model refuses, at any provider."""
     version, temperature = claude_version(model), request.sampling.temperature
     if version >= _WITHOUT_SAMPLING:
         return untaken(request, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
@@ -71,7 +71,7 @@ class AnthropicProvider(HttpProvider):
         sampling, model = request.sampling, self.endpoint.model
         lines = super().problems(request)
         if sampling.max_tokens is None:
-            lines.append("generation.sampling.max_tokens: Anthropic needs a number; such as 4096")
+            lines.append("generation.sampling.max_tokens: Anthropic needs a number; set it, for instance to 4096")
         if any(not text.strip() for text in sampling.stop):
             lines.append("generation.sampling.stop: Anthropic takes no text of white space alone; remove it")
         if request.prompt.form == "prefill" and self._version >= _ADAPTIVE:
@@ -83,17 +83,17 @@ class AnthropicProvider(HttpProvider):
         budget, effort = sampling.reasoning_tokens, sampling.reasoning_effort
         name, lines, reasons = "generation.sampling.reasoning_tokens", [], {}
         if self._version < _ADAPTIVE:
-            reasons["reasoning_effort"] = f"{model} takes a budget, {name}"
+            reasons["reasoning_effort"] = f"{model} takes {name} instead"
         if budget and self._version >= _WITHOUT_SAMPLING:
             reasons["reasoning_tokens"] = f"{model} takes no budget, but generation.sampling.reasoning_effort"
         elif budget and budget < _SMALLEST_BUDGET:
             lines.append(f"{name}: Anthropic takes {_SMALLEST_BUDGET} or more; raise it, or set it to 0")
         elif budget and sampling.max_tokens is not None and budget >= sampling.max_tokens:
-            lines.append(f"{name}: must be below max_tokens, which counts reasoning too; raise max_tokens")
+            lines.append(f"{name}: must be below max_tokens, because max_tokens counts reasoning too; raise max_tokens")
         if effort is None and not budget:
             return lines
         if effort is not None:
-            reasons.setdefault("reasoning_tokens", "either a budget or reasoning_effort is taken")
+            reasons.setdefault("reasoning_tokens", "reasoning_effort is set too, and only one of the two is taken")
         if self._version < _WITHOUT_SAMPLING:
             reasons["top_k"] = "not taken while the model thinks"
             if sampling.temperature != 1:

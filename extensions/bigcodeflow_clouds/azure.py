@@ -21,18 +21,18 @@ _RENEWED_BEFORE_SECONDS = 300.0
 
 
 class AzureProvider(OpenAIProvider):
-    """Provider for chats with a deployment; the deployment name is used as the model name."""
+    """Provider for chats with a model in Azure; the model's name is the name of its deployment."""
 
     address = ""  # every resource has its own address
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Open the provider; without a key, Microsoft's SDK gets tokens of a workload, a machine or a user."""
+        """Open the provider; without an API key, Microsoft's SDK gets Entra tokens for the identity that it detects."""
         super().__init__(endpoint)
         # Azure checks the rest, as a deployment's name hides the model.
         self.label, self.forms, self.most_stops = "Azure", ["chat"], 4
         self.not_taken = {
             "top_k": "Azure takes none",
-            "reasoning_tokens": "Azure takes no budget, but reasoning_effort",
+            "reasoning_tokens": "Azure takes no budget, only reasoning_effort",
         }
         if not self._limit_is_fixed:
             self._limit_name = "max_completion_tokens"
@@ -70,5 +70,5 @@ class AzureProvider(OpenAIProvider):
             ) from None
         except AzureError as error:
             reason = shown(error_message(error), "")
-            raise RequestError("connection", f"no token from Microsoft Entra: {reason}") from None
+            raise RequestError("connection", f"Microsoft Entra gave no token: {reason}") from None
         return token

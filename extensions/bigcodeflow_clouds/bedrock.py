@@ -46,7 +46,7 @@ _STATUSES = {
 
 
 class BedrockProvider(Provider):
-    """Provider for conversations, one answer per request; extra_body is sent as additionalModelRequestFields."""
+    """Provider for the Converse API, one answer per request; extra_body is sent as additionalModelRequestFields."""
 
     label = "Bedrock"
     forms = ("chat",)
@@ -116,11 +116,11 @@ class BedrockProvider(Provider):
         except exceptions.BotoCoreError as error:
             raise RequestError("connection", shown(f"{type(error).__name__}: {error}", "")) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise RequestError("malformed", f"the answer has not the form of Converse's: {error!r}") from None
+            raise RequestError("malformed", f"the answer is no valid response of Converse: {error!r}") from None
 
 
 async def _in_thread(call: Callable[[], Reply]) -> Reply:
-    """Run a call in a daemon thread, for which the end of the process does not wait, and return its result."""
+    """Run a call in a daemon thread and return its result; the process can end while the thread still runs."""
     future: Future[Reply] = Future()
     future.set_running_or_notify_cancel()  # the waiting task may be cancelled, the call cannot
 

@@ -1,4 +1,4 @@
-"""Google's Gemini API and Vertex AI, through the SDK, which continues answers that Google ends for its own limits."""
+"""Google's Gemini API and Vertex AI, through the SDK, which requests the rest of answers that Google cuts off."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 class GoogleProvider(providers.Provider):
-    """Provider for generated contents, with several candidates per request."""
+    """Provider for Gemini models, with several answers (Google calls them candidates) per request."""
 
     address = "https://generativelanguage.googleapis.com"
     label = "Google"
@@ -61,7 +61,7 @@ class GoogleProvider(providers.Provider):
         return genai.Client(http_options=options, **account)
 
     def _account(self) -> dict[str, Any]:
-        """Return the client's arguments for service and account; explicit, so that no environment variable chooses."""
+        """Return client arguments for service and account; they override the environment variables of Google's SDK."""
         return {"vertexai": False, "api_key": self._endpoint.api_key or NO_KEY}
 
     def problems(self, request: Request) -> list[str]:
@@ -70,16 +70,16 @@ class GoogleProvider(providers.Provider):
         if _NOT_REASONING.match(model):
             reasons = dict.fromkeys(("reasoning_effort", "reasoning_tokens"), f"{model} does not reason")
         elif _BUDGET_ONLY.match(model):
-            reasons["reasoning_effort"] = f"{model} takes a budget, generation.sampling.reasoning_tokens"
+            reasons["reasoning_effort"] = f"{model} takes generation.sampling.reasoning_tokens instead"
         elif sampling.reasoning_effort is not None:
-            reasons["reasoning_tokens"] = "either a budget or reasoning_effort is taken"
+            reasons["reasoning_tokens"] = "reasoning_effort is set too, and only one of the two is taken"
         return super().problems(request) + providers.untaken(request, reasons)
 
     def notes(self, request: Request) -> list[str]:
         sampling = request.sampling
         if sampling.reasoning_effort is None and not sampling.reasoning_tokens:
             return []
-        return ["reasoning: sent with include_thoughts, so that Google's summary of it is stored"]
+        return ["reasoning: sent with include_thoughts, so that Google's summary of the reasoning is stored"]
 
     def body(self, request: Request) -> Mapping[str, Any]:
         body: dict[str, Any] = {"contents": _contents(request)}

@@ -29,12 +29,12 @@ class ResponsesProvider(OpenAIProvider):
     _summarizes = True
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Stop asking for reasoning summaries if the server refuses them to this organization."""
+        """If ``error`` refuses reasoning summaries, stop asking for them and return a notice; otherwise return ''."""
         asked = isinstance(body.get("reasoning"), Mapping) and body["reasoning"].get("summary")
         if not asked or error.kind != "bad_request" or "reasoning.summary" not in str(error):
             return ""
         self._summarizes = False
-        return "OpenAI gives this organization no summaries of reasoning: asked without"
+        return "OpenAI refuses reasoning summaries to this organization: later requests ask for none"
 
     def path(self, request: Request) -> str:
         return "/responses"
@@ -57,7 +57,7 @@ class ResponsesProvider(OpenAIProvider):
         ensure_ok(data, secret=self.endpoint.api_key)
         status = data.get("status")
         if status in {"failed", "cancelled"}:
-            raise RequestError("overloaded", f"the response has the status {status!r}")
+            raise RequestError("overloaded", f"the response has no answer, but the status {status!r}")
         given = data.get("usage") or {}
         reasoning = (given.get("output_tokens_details") or {}).get("reasoning_tokens")
         cached = (given.get("input_tokens_details") or {}).get("cached_tokens")

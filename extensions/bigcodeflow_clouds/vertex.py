@@ -8,12 +8,12 @@ from bigcodeflow_clouds.google import GoogleProvider
 
 
 class VertexProvider(GoogleProvider):
-    """Provider for the same models in a Google Cloud project, with this machine's credentials for it."""
+    """Provider for Google's models in a Google Cloud project, with this machine's Google Cloud credentials."""
 
     address = "https://aiplatform.googleapis.com"
 
     def _account(self) -> dict[str, Any]:
         project, location = os.environ.get("GOOGLE_CLOUD_PROJECT"), os.environ.get("GOOGLE_CLOUD_LOCATION", "global")
         if not project:
-            raise RequestError("authentication", "no project: set the environment variable GOOGLE_CLOUD_PROJECT")
+            raise RequestError("authentication", "no Google project: set the environment variable GOOGLE_CLOUD_PROJECT")
         return {"vertexai": True, "project": project, "location": location}

@@ -1,8 +1,7 @@
 """Run models on this machine: a worker process loads a model with vLLM or transformers and answers requests.
 
 The worker runs in the engine's own environment; `workers.worker_protocol` describes the protocol. An answer is yielded
-as soon as it arrives, so that a kill loses only the answers in progress, and a second call needs only the missing
-requests.
+as soon as it arrives: a kill loses only the answers in progress, and a second call needs only the missing requests.
 """
 
 import json
@@ -55,7 +54,7 @@ _REMEDIES = {
     "chat_template": "set generation.prompt.form to chat, leave out the system prompt, or take another tokenizer with "
     "generation.offline.tokenizer",
     "bad_settings": "correct generation.sampling, generation.extra_body or generation.offline",
-    "other": "what it printed before stands in the log",
+    "other": "read the output of the worker in the log",
 }
 #: Environment variables that an engine needs. Keys of providers and similar secrets are not included.
 _PASSED_ON = re.compile(
@@ -73,10 +72,10 @@ class _Worker:
     printed: IO[bytes]
     """File with the standard output and standard error of the worker and its engine."""
     channel: int
-    """File descriptor from which its messages are read."""
+    """File descriptor from which the worker's messages are read."""
 
     def send(self, messages: Iterable[Any]) -> None:
-        """Write messages to the worker; if it has died, `events` or `death` gives the reason."""
+        """Write messages to the worker; a dead worker raises no error here, because `events` or `death` reports it."""
         stdin: Any = self.process.stdin
         with suppress(BrokenPipeError):
             for message in messages:
@@ -84,9 +83,9 @@ class _Worker:
             stdin.flush()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the worker's messages, whole lines only, until it has ended.
+        """Yield the worker's messages, whole lines only, until the worker has ended.
 
-        The end of its channel is not enough: processes that it forked may keep the channel open after its death.
+        The channel alone does not show this end: processes that the worker forked may keep the channel open.
         """
         rest = b""
         exited = os.pidfd_open(self.process.pid)
@@ -98,7 +97,7 @@ class _Worker:
             os.close(exited)
 
     def wait(self) -> None:
-        """Wait up to 30 s, so that an engine that has finished can release shared resources."""
+        """Wait up to 30 s for the end of the worker, so that its engine can release shared resources."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
 
@@ -107,7 +106,7 @@ class _Worker:
         logger.log(logging.WARNING if kind == "other" else logging.DEBUG, "the worker printed:\n%s", self.output())
         message = event["message"]
         if kind == "model_missing" and not self.config.offline.download:
-            message = "it is neither a folder here nor in the hub's cache, at the revision that is asked for"
+            message = "the model is neither a folder here nor in the hub's cache at the configured revision"
         remedy = _REMEDIES[kind].replace("NAME", self.environment.name)
         return GenerationError(f"{self.config.model}: {message} — {remedy}")
 
@@ -117,13 +116,13 @@ class _Worker:
         status = self.process.returncode
         if status is not None and status < 0:
             end = f"was killed by {signal.Signals(-status).name}"
-            end += ", as the kernel does where memory runs out" if -status == signal.SIGKILL else ""
+            end += ", as the kernel does if memory runs out" if -status == signal.SIGKILL else ""
         else:
             end = "fell silent" if status is None else f"ended with status {status}"
         if lines := self.output().splitlines():
             end += f"; its last line: {lines[-1][:300]}"
         if left:
-            end += f"; {left:,} requests have no answer yet, what came is kept: the same command goes on there"
+            end += f"; {left:,} requests have no answer yet; received answers are kept: run the same command again"
         return GenerationError(f"{self.config.model}: the worker {end}")
 
     def output(self) -> str:
@@ -131,7 +130,7 @@ class _Worker:
 
 
 def printed_end(printed: IO[bytes]) -> str:
-    """Return the last lines of the file that has an engine's output."""
+    """Return the last lines of the file with the output of an engine."""
     printed.seek(max(0, os.fstat(printed.fileno()).st_size - 20_000))
     return printed.read().decode(errors="replace").strip()
 
@@ -142,7 +141,7 @@ def engine_process(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a program with an environment's Python in its own process group; kill the whole group after the block.
 
-    ``options`` are those of `subprocess.Popen`. Standard input is a pipe; the program must end when it is closed.
+    ``options`` are those of `subprocess.Popen`. Standard input is a pipe; the program must end when the pipe is closed.
 
     Raises:
         GenerationError: the environment's Python cannot be started.
@@ -158,7 +157,7 @@ def engine_process(
     except OSError as error:
         raise GenerationError(
             f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
-            f"bigcodeflow env build {environment.name} --rebuild"
+            f"build it again with `bigcodeflow env build {environment.name} --rebuild`"
         ) from None
     stdin: Any = process.stdin
     try:
@@ -173,7 +172,7 @@ def engine_process(
 
 @contextmanager
 def _started(config: GenerationConfig, environment: InstalledEnvironment, program: Path | None) -> Iterator[_Worker]:
-    """Start a worker, by default the worker of the model's provider, and yield it."""
+    """Start the worker ``program``, by default the program of the model's engine, and yield the worker."""
     program = program or Path(workers.__file__).with_name(f"{config.model.partition(':')[0]}_worker.py")
     variables = engine_variables(environment, allow_download=config.offline.download)
     channel, theirs = os.pipe()
@@ -196,7 +195,7 @@ def engine_variables(environment: InstalledEnvironment, *, allow_download: bool)
 
 
 def engine_environment(config: GenerationConfig, provider: str = "") -> InstalledEnvironment:
-    """Return the environment in the settings, or else the provider's: for GPUs if that is built, else for the CPU."""
+    """Return the configured environment or, if none is configured, ``provider``'s: for GPUs if built, else for CPUs."""
     if config.offline.environment:
         return find_environment(config.offline.environment, "engine")
     provider = provider or config.model.partition(":")[0]
@@ -211,7 +210,7 @@ def engine_environment(config: GenerationConfig, provider: str = "") -> Installe
 
 @dataclass(frozen=True)
 class WorkerEngine(OfflineEngine):
-    """Engine whose worker is a program; by default the one in workers/ with the provider's name, in its environment."""
+    """Engine that runs a worker program; by default, program (in workers/) and environment have the engine's name."""
 
     environment: InstalledEnvironment | None = None
     worker: Path | None = None
@@ -225,7 +224,7 @@ class WorkerEngine(OfflineEngine):
         return untaken(request, dict.fromkeys(_NOT_TAKEN[provider], f"{provider} has no such parameter here"))
 
     def body(self, request: Request) -> dict[str, Any]:
-        """Return exactly what a worker gets of a request; JSON-able, to be stored with each sample."""
+        """Return the parts of a request that a worker gets, as JSON values; stored with each sample."""
         first, seed = request.sample_indices[0], request.seed
         return {
             "form": request.prompt.form,
@@ -238,7 +237,7 @@ class WorkerEngine(OfflineEngine):
         }
 
     def has_chat_template(self, config: GenerationConfig) -> bool:
-        """Tell if the model's tokenizer can render a conversation; takes seconds, and no model is loaded."""
+        """Tell if the model's tokenizer has a chat template; this takes seconds and loads no model."""
         with _started(config, self.environment or engine_environment(config), self.worker) as process:
             process.send([_job(config, "describe"), None])
             for event in process.events():
@@ -251,10 +250,10 @@ class WorkerEngine(OfflineEngine):
     def answers(
         self, config: GenerationConfig, requests: Iterable[Request]
     ) -> Generator[tuple[Request, Reply | RequestError, float], None, None]:
-        """Yield the outcome of every request once, with its duration in seconds, as soon as it is done, in any order.
+        """Yield each request once, with its reply or error and its duration in seconds, as soon as it has ended.
 
-        A request that the model cannot answer, such as a prompt that is too long, has an error. What was yielded stays
-        valid if the worker dies; the worker ends with this generator.
+        A request that the model cannot answer, for example because the prompt is too long, has an error. Closing the
+        generator ends the worker; requests that were already yielded stay valid.
         """
         environment = self.environment or engine_environment(config)
         served_model = config.model.partition(":")[2]
@@ -272,7 +271,10 @@ class WorkerEngine(OfflineEngine):
                     case "answered" | "rejected":
                         request = waiting.pop(event["id"], None)
                         if request is None:
-                            raise GenerationError(f"{config.model}: the worker answered request {event['id']} twice")
+                            raise GenerationError(
+                                f"{config.model}: the engine's worker program answered request {event['id']} twice: "
+                                "correct the program, which must answer each request once"
+                            )
                         if event["event"] == "rejected":
                             yield request, RequestError("unanswerable", event["message"]), 0.0
                         else:
@@ -289,7 +291,7 @@ def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any],
     samples: Sequence[Mapping[str, Any]] = event["answers"]
     if len(samples) != len(request.sample_indices):
         given = f"{len(samples)} answers for {len(request.sample_indices)} samples of {request.task_id}"
-        raise GenerationError(f"{config.model}: the worker gave {given}")
+        raise GenerationError(f"{config.model}: the engine's worker must give an answer per sample, but gave {given}")
     answers = tuple(
         # The original does the same with the answers of open models; its published scores include it.
         Answer(one["text"].replace("\t", "    "), finish_reason(one["finish_reason"]))
@@ -307,12 +309,12 @@ def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
 
 
 def folder_or_repository(name: str, setting: str) -> str:
-    """Return a folder's absolute path, or a repository's name unchanged."""
+    """Return the absolute path if ``name`` is a folder; return the name of a hub repository unchanged."""
     folder = user_path(name)
     if name and folder.is_dir():
         return str(folder.resolve())
     if name.startswith(("/", "./", "../", "~")):
         raise GenerationError(
-            f"{setting}: {name} is no folder: name one that holds a model, or a repository of the hub"
+            f"{setting}: {name} is no folder: name a folder that holds a model, or OWNER/NAME on the hub"
         )
     return name

@@ -1,6 +1,6 @@
 """Start a vLLM server for one run in the engine's environment, wait until it is ready, and end it after the run.
 
-It listens on loopback, in a separate process group that `workers/vllm_server.py` kills when this process is gone.
+The server listens on the loopback address. `workers/vllm_server.py` kills its process group if this process dies.
 """
 
 # ruff: noqa: ARG002 (every engine has the same signatures)
@@ -36,7 +36,7 @@ _END_SECONDS = 20.0
 
 
 def _ended(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    """Return a message that says how the server ended; empty while it runs."""
+    """Return a message that says how the server ended; empty while the server runs."""
     status = process.poll()
     if status is None:
         return ""
@@ -71,7 +71,7 @@ def _wait(port: int, ended: Callable[[], str], report: Callable[[str], None], lo
     began = time.monotonic()
     while not _healthy(port):
         if how := ended():
-            raise GenerationError(f"{how}: correct generation.offline or the model's name, or look at the log")
+            raise GenerationError(f"{how}: correct generation.offline or the model's name, or read the log")
         report(f"vLLM's server loads the model, {time.monotonic() - began:.0f} s so far; its log: {log}")
         time.sleep(_POLL_SECONDS)
 
@@ -83,17 +83,17 @@ def _healthy(port: int) -> bool:
 
 
 class VllmServerProvider(OpenAIProvider):
-    """Provider for the vLLM server that is started for the run; `problems` and `notes` work before it runs."""
+    """Provider for the vLLM server that is started for the run; `problems` and `notes` work before the server runs."""
 
     address = "http://127.0.0.1:8000/v1"
 
     def __init__(self, endpoint: Endpoint, ended: Callable[[], str] = lambda: "") -> None:
-        """Open the pool; ``ended`` returns how the server ended, or an empty text while it runs."""
+        """Open the connections; ``ended`` returns how the server ended, or an empty text while it runs."""
         super().__init__(endpoint)
         self._ended = ended
 
     async def ask(self, request: Request) -> Reply:
-        """Ask the server; raise RequestError of kind 'ended', which is not retried, if the server is gone."""
+        """Ask the server; if the server has ended, raise a RequestError of kind 'ended', which is not retried."""
         try:
             return await super().ask(request)
         except RequestError as error:
@@ -108,9 +108,9 @@ class VllmServerEngine(ServerEngine):
 
     def problems(self, config: GenerationConfig, request: Request) -> Iterable[str]:
         if config.base_url:
-            yield "generation.base_url: vllm-server starts the server itself; for one that runs, take openai:MODEL"
+            yield "generation.base_url: vllm-server starts the server itself; for a running server, take openai:MODEL"
         if config.offline.lora:
-            yield "generation.offline.lora: vllm-server takes none; take vllm:MODEL"
+            yield "generation.offline.lora: vllm-server supports no LoRA adapter; set generation.model to vllm:MODEL"
 
     @contextmanager
     def served(

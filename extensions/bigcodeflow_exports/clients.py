@@ -28,7 +28,7 @@ _LONGEST_TAG = 64
 
 
 class TrackedRun(NamedTuple):
-    """Location of a run in a tracker."""
+    """Location of a run in an experiment tracker."""
 
     place: str
     """URL of the run; for a run that is kept on this machine, its id or folder."""
@@ -42,8 +42,8 @@ def log_to_mlflow(
     """Log a run to MLflow, once only: settings as parameters, scores as metrics, samples as an artifact.
 
     Args:
-        run: the run.
-        tracking_uri: a server or a database, as MLflow takes it; empty takes MLFLOW_TRACKING_URI or MLflow's default.
+        run: recorded run, as `exported_run` opens it.
+        tracking_uri: URI of MLflow's server or database; empty takes MLFLOW_TRACKING_URI or MLflow's default.
         experiment: name of the experiment, which is created if it is missing.
         samples: log prompts, answers and programs too.
     """
@@ -101,10 +101,10 @@ def log_to_wandb(
 ) -> TrackedRun:
     """Log a run to Weights & Biases: settings as its config, scores in its summary, samples as a table.
 
-    The id depends only on the run, so logging it again replaces it.
+    The id in W&B depends only on the run, so that logging a run again replaces its earlier log.
 
     Args:
-        run: the run.
+        run: recorded run, as `exported_run` opens it.
         project: name of the project.
         entity: user or team; empty takes the user's own.
         offline: keep the run below ``folder``, for ``wandb sync``; else WANDB_API_KEY or a login is needed.
@@ -140,7 +140,7 @@ def log_to_wandb(
 
 
 def _package(module: str, extra: str) -> Any:
-    """Import a module of an extra; raise a ConfigError that says how to install it if it is missing."""
+    """Import a module of an optional extra; if it is not installed, raise a ConfigError with the install command."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -152,7 +152,7 @@ def _package(module: str, extra: str) -> Any:
 
 @contextmanager
 def _tracker_errors(name: str, kind: type[Exception]) -> Iterator[None]:
-    """Convert errors of the client into a PublishingError of one line."""
+    """Convert errors of the client of tracker ``name`` into a PublishingError of one line."""
     try:
         yield
     except (kind, OSError, ValueError) as error:
@@ -162,7 +162,7 @@ def _tracker_errors(name: str, kind: type[Exception]) -> Iterator[None]:
 
 
 def _identity(run: ExportedRun) -> str:
-    """Return 16 hex digits that are always the same for a record, variant and sanitizer."""
+    """Return the run's id in trackers: 16 hex digits that depend only on record, variant and sanitizer."""
     return hashlib.sha256(f"{run.recorded.record}\n{run.variant}\n{run.sanitizer}".encode()).hexdigest()[:16]
 
 
@@ -193,7 +193,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def _mlflow_place(client: Any, experiment_id: str, run_id: str) -> str:
-    """Return the run's URL on a server, else its id."""
+    """Return the run's URL if the tracker is a server, else the run's id."""
     address = str(client.tracking_uri)
     return (
         f"{address.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}" if address.startswith("http") else run_id

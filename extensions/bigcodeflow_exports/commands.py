@@ -1,4 +1,4 @@
-"""Write a recorded run in the format of another program, or send it there. See docs/exporting.md."""
+"""Write a recorded run in the format of another program, or send it to that program. See docs/exporting.md."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -130,12 +130,12 @@ def wandb(
 def _tell(tracked: TrackedRun) -> None:
     print_line(tracked.place)
     if not tracked.is_new:
-        notice("was logged there before: nothing was changed")
+        notice("this run was logged before: nothing was changed")
 
 
 @contextmanager
 def opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
-    """Open a run for export; after the export, print notices about it for the reader."""
+    """Open a run for export; after the export, print notices about the run, such as unjudged samples."""
     with exported_run(find_run(store, run), variant or "") as found:
         try:
             yield found

@@ -1,7 +1,7 @@
-"""A run as files of Every Eval Ever: one JSON file with scores and their origin, and one JSON line for each sample.
+"""Export of a run as files of Every Eval Ever: a JSON file of scores and their origin, and a JSON line for each sample.
 
-Paths are those of its datastore: ``data/{benchmark}/{developer}/{model}/{uuid}.json`` and ``…_samples.jsonl``. The
-format's own package, every-eval-ever, checks the files in the tests and need not be installed.
+Paths are those of the project's datastore: ``data/{benchmark}/{developer}/{model}/{uuid}.json`` and
+``…_samples.jsonl``. The format's own package, every-eval-ever, checks the files in the tests and need not be installed.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class Evaluator(NamedTuple):
     organization: str = ""
     """Name of the organisation; empty if unknown."""
     relationship: Relationship = "other"
-    """Relationship to the model's developer."""
+    """Relationship of the evaluator to the model's developer."""
 
 
 _UNKNOWN_EVALUATOR = Evaluator()
@@ -50,13 +50,13 @@ def write_every_eval_ever(
     samples: bool = True,
     now: datetime | None = None,
 ) -> list[Path]:
-    """Write the run's files below a folder and return their paths; a second call replaces them.
+    """Write the run's files below a folder and return their paths; files of an earlier export are replaced.
 
     Samples that were not judged get no line. A run without any pass@k gets no result and no sample lines.
 
     Args:
-        run: the run.
-        folder: folder that contains ``data/``.
+        run: recorded run, as `exported_run` opens it.
+        folder: folder in which ``data/`` is created.
         evaluator: name of the evaluator and its relationship to the developer.
         samples: write prompts, answers and programs too.
         now: time of the export; None takes the current time.
@@ -198,7 +198,7 @@ def _generation_config(run: ExportedRun) -> dict[str, Any]:
 
 
 def _lines(run: ExportedRun, log: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a JSON object for each judged sample; it names the first result only, as all use the same samples."""
+    """Yield a JSON object for each judged sample; each refers to the first result (the smallest k of pass@k)."""
     result = log["evaluation_results"][0]
     common = {
         "schema_version": _SCHEMA_VERSION,

@@ -33,7 +33,7 @@ _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd")
 
 
 class ExportedModel(NamedTuple):
-    """The model that answered; a text is empty if it is not known."""
+    """The model that answered; fields are empty if the value is not known."""
 
     id: str
     """ORGANISATION/NAME if the organisation is known, else NAME; without the revision."""
@@ -51,7 +51,7 @@ class ExportedModel(NamedTuple):
 
 
 class ExportedRun:
-    """One variant and sanitizer of a recorded run, with its tables open."""
+    """A recorded run, limited to one variant and one sanitizer, with its tables open for reading."""
 
     def __init__(self, recorded: RecordedRun, connection: "DuckDBPyConnection", kind: Row) -> None:
         self.recorded, self._connection = recorded, connection
@@ -116,13 +116,13 @@ class ExportedRun:
 
     @cached_property
     def pass_at_k(self) -> dict[int, Row]:
-        """Rows of the metrics table over all tasks, by k; a k without a value (NaN) is left out."""
+        """Rows of the metrics table with pass@k over all tasks, by k; a k whose value is NaN is left out."""
         rows = [row for row in overall(self._metrics, "pass@k") if self._is_ours(row) and not math.isnan(row["value"])]
         return {row["k"]: row for row in sorted(rows, key=lambda row: row["k"])}
 
     @cached_property
     def counts(self) -> dict[str, float]:
-        """Known figures besides pass@k: n_samples, n_unjudged, n_excluded_tasks, and ground_truth_rate in 0..1."""
+        """Known figures other than pass@k: n_samples, n_unjudged, n_excluded_tasks, and ground_truth_rate (0 to 1)."""
         rows = [row for row in self._metrics if row["slice_kind"] == "all"]
         counted = {
             _COUNTS[row["metric"]]: row["value"] for row in rows if row["metric"] in _COUNTS and self._is_ours(row)
@@ -132,13 +132,13 @@ class ExportedRun:
 
     @cached_property
     def usage(self) -> dict[str, float]:
-        """Tokens and cost in USD of all answers; unknown values are left out."""
+        """Sums over all answers: numbers of tokens, and cost in USD; unknown values are left out."""
         [row] = models.rows_of(self._connection, "usage")
         return {name: row[name] for name in _USAGE if row[name] is not None}
 
     @property
     def scores(self) -> dict[str, float]:
-        """All figures by name, such as 'pass@1', 'pass@1_ci_low', 'ground_truth_rate' and 'cost_usd'."""
+        """Scores, counts, tokens and cost, such as 'pass@1', 'pass@1_ci_low', 'ground_truth_rate' and 'cost_usd'."""
         found: dict[str, float] = {}
         for k, row in self.pass_at_k.items():
             found[f"pass@{k}"] = row["value"]
@@ -188,7 +188,7 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
     """Open one variant of a run for export; an empty ``variant`` takes the calibrated one if the run has it.
 
     Raises:
-        ArtifactError: tasks, verdicts or (on first use) scores are not in the store, or the variant has no verdicts.
+        ArtifactError: the store lacks tasks, verdicts or (raised on first use) scores, or the variant has no verdicts.
     """
     run.path("dataset")  # raises if the tasks are gone
     with open_tables([tables_of(run)]) as connection:
@@ -203,7 +203,7 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
 
 
 def messages_of(sample: SampleDetail) -> list[dict[str, str]]:
-    """Return the messages sent to the model, as role and content; the prompt alone if the request is not known."""
+    """Return the messages that the model received, as role and content; if unknown, the prompt as the only message."""
     body = json.loads(sample.row["request"] or "{}")
     if "prompt" in body:
         return [{"role": "user", "content": body["prompt"]}]
@@ -215,7 +215,7 @@ def messages_of(sample: SampleDetail) -> list[dict[str, str]]:
 
 
 def tokens_of(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tokens of an answer, or of all answers, by the names that Inspect and Every Eval Ever share."""
+    """Return the token counts in ``usage`` under the names that Inspect and Every Eval Ever share."""
     asked, answered = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
     return {
         "input_tokens": asked,

@@ -1,8 +1,8 @@
-"""A run as a log file of Inspect (inspect-ai): ``.eval``, version 2 of its format, read by its library and its viewer.
+"""Export of a run as a log file of Inspect (inspect-ai), which Inspect's library and viewer read: ``.eval``, version 2.
 
 The file is a zip archive of JSON: ``header.json`` with the evaluation, its scores and token usage, ``samples/`` with
 one file for each sample and epoch, ``summaries.json`` with shortened samples, and ``_journal/start.json`` with the
-facts known at the start. It is written without Inspect, which need not be installed.
+facts known at the start. The export works if Inspect is not installed.
 """
 
 import hashlib
@@ -80,14 +80,14 @@ def _add(archive: ZipFile, name: str, value: Any, moment: datetime) -> None:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Remove null values of objects at every level, as Inspect does."""
+    """Return a JSON value without the null fields of its objects at every level, as Inspect writes it."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _identifier(run: ExportedRun, *of: str) -> str:
-    """Return 22 hex digits, the length of Inspect's own ids, that are always the same for the same input."""
+    """Return 22 hex digits, as Inspect's ids have; they depend only on the run and ``of``, which names the object."""
     text = "\n".join((run.recorded.record, run.variant, run.sanitizer, *of))
     return hashlib.sha256(text.encode()).hexdigest()[:22]
 
@@ -194,7 +194,7 @@ def _sample(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
 
 
 def _answer(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
-    """Make the assistant's message."""
+    """Return the assistant's message, with the answer and, if it is known, the reasoning."""
     content: Any = sample.answer
     if sample.row["reasoning"]:
         thought = {"type": "reasoning", "reasoning": sample.row["reasoning"], "redacted": False}
@@ -234,13 +234,13 @@ def _score(sample: SampleDetail) -> dict[str, Any]:
 
 
 def _error(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reason why a sample was not judged, in Inspect's form of an error."""
+    """Return Inspect's error object for a sample that was not judged: its message states the reason."""
     text = f"not judged, for a reason outside of the sample: {row['exit']}"
     return {"message": text, "traceback": row["module_trace"], "traceback_ansi": row["module_trace"]}
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorten a sample for the summaries: cut long texts, and drop facts that are lists or dicts."""
+    """Make a sample's entry of summaries.json: texts are cut, and facts that are lists or dicts are left out."""
     scores = sample["scores"]
     if scores is not None:
         scores = {name: _thin(score) | {"metadata": _thin(score["metadata"])} for name, score in scores.items()}

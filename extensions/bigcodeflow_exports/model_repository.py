@@ -21,7 +21,7 @@ class Proposal(NamedTuple):
     pull_request: str = ""
     """URL of the pull request; empty after a dry run, or if the repository has the files already."""
     is_new: bool = False
-    """True if this call opened the pull request; False if one with this title was open before, or none was opened."""
+    """True if this call opened the pull request; False if it was open before, or if no pull request was opened."""
 
 
 def propose_eval_results(
@@ -30,12 +30,12 @@ def propose_eval_results(
     """Propose a run's calibrated pass@1 to a model's repository; without ``publish``, only return the proposal.
 
     A dry run needs neither token nor network. No pull request is opened if one with the same title is open, or if the
-    repository already holds the file. A score that the leaderboard refuses is refused here for the same reasons.
+    repository already holds the file. A score that the leaderboard would refuse is refused, with the same reasons.
 
     Args:
-        run: the run.
+        run: recorded run whose score is proposed.
         repository: the model's repository, OWNER/NAME; empty takes the run's model.
-        allow: shortcomings for which the score is not refused.
+        allow: shortcomings of the run that are accepted.
         publish: open the pull request. Needs HF_TOKEN.
 
     Raises:
@@ -45,7 +45,7 @@ def propose_eval_results(
     """
     entry = entry_of(run, allow=allow)
     if not repository and entry.model.count("/") != 1:
-        raise ConfigError(f"{entry.model!r} is not a repository's name: give the model's with --repository OWNER/NAME")
+        raise ConfigError(f"model {entry.model!r} is not OWNER/NAME: give the model's repository with --repository")
     repository = repository or entry.model
     # One file for each subset and split, so that proposals of other scores change other files.
     path = f"{_FOLDER}/bigcodebench-{entry.subset}-{entry.split}.yaml"

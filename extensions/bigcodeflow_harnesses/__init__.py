@@ -1,1 +1,1 @@
-"""Plug-in: results of other harnesses for ``bigcodeflow import``, and the referee: why do two results differ?"""
+"""Plug-in: import results of other harnesses (``bigcodeflow import``), and explain why two results differ."""

@@ -1,4 +1,4 @@
-"""Reader of evalplus: ``MODEL_BACKEND_temp_T_eval_results.json`` with a base and a plus status for each sample."""
+"""Reader for evalplus: ``MODEL_BACKEND_temp_T_eval_results.json`` with a base and a plus status for each sample."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ _HEAD_BYTES = 200
 
 
 def read(path: Path) -> Content | None:
-    """Read a result file; None for another file. A sample passes if it passes the base tests and the plus tests."""
+    """Read an evalplus result file; return None for another format. A sample passes if all of its tests pass."""
     if path.suffix != ".json" or not path.is_file():
         return None
     with path.open("rb") as file:
@@ -37,7 +37,7 @@ def _status(sample: Content) -> str | None:
 
 
 def _details(sample: Content) -> dict[str, str]:
-    """Return the part that failed, base or plus, by the pattern of its tests."""
+    """Return the status of each failed test set (base, plus); keys are patterns of test names: 'test_plus_*'."""
     parts = {name: sample.get(f"{name}_status") for name in ("base", "plus")}
     if "timeout" in parts.values() or None in parts.values():
         return {}

@@ -1,4 +1,4 @@
-"""Reader of evalscope: ``reviews/MODEL/BENCHMARK_SUBSET.jsonl``; ``predictions`` has the answers."""
+"""Reader for evalscope: verdicts are in ``reviews/MODEL/BENCHMARK_SUBSET.jsonl``, answers in ``predictions/``."""
 
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,12 @@ from bigcodeflow_harnesses.samples import (
 
 
 def read(path: Path) -> Content | None:
-    """Read a file of reviews, with the predictions and the configuration of the same run; None for another file."""
+    """Read a review file with its run's predictions and configuration; return None if the file has another format."""
     first, folder = first_row(path), path.absolute().parent.parent.parent
     model, name = path.absolute().parent.name, path.name
     if {"index", "model_output"} <= first.keys():
         reviews = folder / "reviews" / model / name
-        raise SamplesError(f"{path}: holds answers without verdicts: import {reviews}")
+        raise SamplesError(f"{path}: holds answers without verdicts: import the file with the verdicts, {reviews}")
     if not {"index", "sample_score"} <= first.keys():
         return None
     predictions = folder / "predictions" / model / name
@@ -46,12 +46,12 @@ def read(path: Path) -> Content | None:
 
 
 def _config(folder: Path) -> Content:
-    """Return the settings of the latest run in a folder of outputs; empty if they are not there."""
+    """Return the settings of the latest run in an output folder; empty if the folder has no settings."""
     paths = sorted((folder / "configs").glob("task_config*.yaml"))
     try:
         content = yaml.safe_load(paths[-1].read_text(encoding="utf-8")) if paths else {}
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise SamplesError(f"{paths[-1]}: cannot be read ({error}): correct it or move it away") from None
+        raise SamplesError(f"{paths[-1]}: cannot be read ({error}): correct the file, or move it away") from None
     return content if isinstance(content, dict) else {}
 
 

@@ -1,4 +1,4 @@
-"""Reader of Inspect's ``.eval`` logs: a ZIP archive with header.json and a file for each sample and epoch."""
+"""Reader for Inspect's ``.eval`` logs: a ZIP archive with header.json and a file for each sample and epoch."""
 
 import json
 import zipfile
@@ -20,7 +20,7 @@ _CORRECT = ("C", "true", "True", "yes", 1)
 
 
 def read(path: Path) -> Content | None:
-    """Read a log; None for another file."""
+    """Read a log of Inspect; return None if the file's name does not end in ``.eval``."""
     if path.suffix != ".eval":
         return None
     try:
@@ -38,7 +38,7 @@ def read(path: Path) -> Content | None:
 
 
 def _content(file: Any, member: zipfile.ZipInfo) -> Any:
-    """Return the JSON value of a member, which zipfile cannot read if it is compressed with Zstandard."""
+    """Return the JSON value of an archive member; unlike zipfile, also read members compressed with Zstandard."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_HEADER_BYTES)
     file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)

@@ -1,4 +1,4 @@
-"""Reader of lm-evaluation-harness: ``samples_TASK_TIME.jsonl``; ``results_TIME.json`` beside it has the settings."""
+"""Reader for lm-evaluation-harness: ``samples_TASK_TIME.jsonl``, with settings in ``results_TIME.json`` next to it."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _MODEL = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
 
 
 def read(path: Path) -> Content | None:
-    """Read the samples of one task; None for another file."""
+    """Read a sample file of lm-evaluation-harness; return None if the file has another format."""
     if not {"doc", "filtered_resps"} <= first_row(path).keys():
         return None
     named = _NAME.fullmatch(path.stem)
@@ -36,7 +36,7 @@ def read(path: Path) -> Content | None:
 
 
 def _samples(path: Path) -> Iterator[Content]:
-    """Yield the samples of each row of the first filter."""
+    """Yield a sample for each program in the rows whose filter (way to extract programs) is that of the first row."""
     rows = [row for _, row in rows_of(path)]
     for row in rows:
         if row.get("filter") == rows[0].get("filter"):
@@ -50,7 +50,7 @@ def _samples(path: Path) -> Iterator[Content]:
 
 
 def _status(row: Content) -> str | None:
-    """Return the status of the row's samples; None if they share a score that is no verdict of each."""
+    """Return 'pass' for a row's score 1, 'fail' for 0; None for others, which do not show which samples passed."""
     names = [*(row.get("metrics") or ()), *(name for name in row if name.startswith("pass@"))]
     values = (row[name] for name in names if isinstance(row.get(name), int | float))
     return {1.0: "pass", 0.0: "fail"}.get(next(values, -1.0))

@@ -1,4 +1,4 @@
-"""Helpers of readers: parts of the content that they return, and access to files of any content."""
+"""Helpers for readers of other harnesses' files: build the content that a reader returns, and read rows of files."""
 
 import json
 from collections import defaultdict
@@ -12,21 +12,21 @@ from bigcodeflow.core.errors import DatasetError, SamplesError
 from bigcodeflow.datasets.sources import SourceRow, read_rows
 
 Content = dict[str, Any]
-"""Results in the form of the original evaluator's files, see `bigcodeflow_harnesses.importing.reading`."""
+"""Results in the format of the original evaluator's files, see `bigcodeflow_harnesses.importing.reading`."""
 
-#: Settings of a request by the names that harnesses give them.
+#: Our names of request settings, by the names that harnesses use.
 _SAMPLING = {"top_p": "top_p", "max_tokens": "max_tokens", "max_gen_toks": "max_tokens", "seed": "seed"}
 
 
 def sample_of(
     task_id: Any, solution: Any, status: str | None, answer: str | None = None, details: Mapping[str, str] | None = None
 ) -> Content:
-    """Return a sample; None stands for what the file does not tell, without which the import refuses the file."""
+    """Make a sample for `content_of`; the import refuses samples whose task id, solution or status is None."""
     return {"task_id": task_id, "solution": solution, "status": status, "answer": answer, "details": details or {}}
 
 
 def content_of(path: Path, harness: str, samples: Iterable[Content], told: Content, **more: Any) -> Content:
-    """Return the content of a file; 'date' in `told` is an ISO text, and the file's own date if it is unknown."""
+    """Return results in the original evaluator's format; their date is `told['date']` (ISO), else the file's time."""
     tasks: dict[str, list[Content]] = defaultdict(list)
     for sample in samples:
         tasks[str(sample["task_id"])].append(sample)
@@ -38,7 +38,7 @@ def content_of(path: Path, harness: str, samples: Iterable[Content], told: Conte
 
 
 def request_of(settings: Any) -> Content:
-    """Return what the settings of a request tell, which have the harness's names."""
+    """Return a harness's request settings by our names, such as 'generation.sampling.seed'; skip unknown settings."""
     known = settings if isinstance(settings, dict) else {}
     told = {f"generation.sampling.{_SAMPLING[name]}": known[name] for name in known if name in _SAMPLING}
     temperature = known.get("temperature")
@@ -46,7 +46,7 @@ def request_of(settings: Any) -> Content:
 
 
 def first_row(path: Path) -> Mapping[str, Any]:
-    """Return the first row of a JSONL file; an empty mapping for any other file."""
+    """Return the first row of a JSONL file; return an empty mapping for any other file."""
     with suppress(OSError, ValueError, RecursionError):
         if path.suffix == ".jsonl":
             with path.open(encoding="utf-8") as file:
@@ -56,7 +56,7 @@ def first_row(path: Path) -> Mapping[str, Any]:
 
 
 def rows_of(path: Path) -> list[SourceRow]:
-    """Read the rows of a JSONL file; raise SamplesError with all unreadable lines."""
+    """Read the rows of a JSONL file; raise a SamplesError that names all unreadable lines."""
     try:
         return read_rows(path)
     except DatasetError as error:
@@ -64,7 +64,7 @@ def rows_of(path: Path) -> list[SourceRow]:
 
 
 def inner(value: Any, *names: str) -> Any:
-    """Return the value at a path of nested objects; None if it is absent."""
+    """Return the value at the path `names` in nested dicts; None if it is absent."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

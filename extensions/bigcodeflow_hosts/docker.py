@@ -1,4 +1,4 @@
-"""The backend docker, for Docker or Podman: each host in a container without network, root or capability."""
+"""Backend docker, for Docker or Podman: each host runs in a container without network, root and capabilities."""
 
 import socket
 import struct
@@ -30,7 +30,7 @@ _OLDEST_API = "1.40"
 _CALL_SECONDS = 60
 #: Share of the machine's memory that all containers get together.
 _MEMORY_SHARE = 0.9
-#: Limits of each process. An engine's defaults are those of its service, and may be more than Podman can give.
+#: Limits of each process. By default Docker gives its service's limits, which may be more than Podman can give.
 _ULIMITS = {"core": 0, "nofile": 16_384}
 _LABEL = "bigcodeflow.owner"
 #: Numbers of the multiplexed streams of an attached container, and the header of each of their frames.
@@ -41,7 +41,7 @@ _SILENCE_SECONDS = 120.0
 
 
 class DockerEngine:
-    """A connection to a container engine, for use by one thread."""
+    """Connection to a container engine (Docker or Podman), for use by a single thread."""
 
     def __init__(self, client: Any, url: str) -> None:
         self.client, self._url = client, url
@@ -49,7 +49,7 @@ class DockerEngine:
 
     @classmethod
     def connect(cls, url: str) -> Self:
-        """Connect to the engine at a URL; if it is empty, use DOCKER_HOST, or Docker's default socket."""
+        """Connect to the container engine at ``url``; if that is empty, use DOCKER_HOST or Docker's default socket."""
         options = {"base_url": "unix:///var/run/docker.sock"} | kwargs_from_env() | ({"base_url": url} if url else {})
         url = options["base_url"]
         if url.startswith("unix://"):
@@ -67,32 +67,32 @@ class DockerEngine:
             return engine
         engine.close()
         if system != "linux":
-            raise HostRefusedError(f"the engine runs {system} containers, and sandboxes need linux")
+            raise HostRefusedError(f"the container engine runs {system} containers: switch it to linux containers")
         raise HostRefusedError(
-            f"the engine speaks version {version} of Docker's API, and {_OLDEST_API} is needed: update it to Docker "
-            "20.10, Podman 4 or newer"
+            f"the container engine has version {version} of Docker's API, and {_OLDEST_API} is needed: update it to "
+            "Docker 20.10, Podman 4 or newer"
         )
 
     def image(self, name: str) -> Mapping[str, Any] | None:
-        """Return the engine's description of an image, or None if it has no image of that name or id."""
+        """Return the description of the image with a name or id, or None if the container engine has no such image."""
         with engine_errors("inspect the image"), suppress(NotFound):
             return cast("Mapping[str, Any]", self.client.inspect_image(name))
         return None
 
     def info(self, *, runtime: str) -> Mapping[str, Any]:
-        """Return the engine's description of itself and its machine; HostRefusedError if it lacks ``runtime``."""
+        """Return facts about container engine and machine; raise HostRefusedError if the engine lacks ``runtime``."""
         with engine_errors("describe itself"):
             found: Mapping[str, Any] = self.client.info()
         known = sorted(found.get("Runtimes") or {})
         if runtime and runtime not in known:
             raise HostRefusedError(
-                f"execution.docker.runtime is {runtime}, and the engine knows {', '.join(known)}: install it and name "
-                "it in the engine's configuration, or leave execution.docker.runtime empty"
+                f"execution.docker.runtime is {runtime}, and the engine knows {', '.join(known)}: install it and add "
+                "it to the container engine's configuration, or leave execution.docker.runtime empty"
             )
         return found
 
     def remove_orphans(self) -> None:
-        """Remove containers whose owner, a process of this machine, was killed before it could start them."""
+        """Remove containers whose owner, a process of this machine, has ended; such containers were never started."""
         with engine_errors("list containers"):
             found = self.client.containers(all=True, filters={"label": _LABEL})
         for container in found:
@@ -101,13 +101,13 @@ class DockerEngine:
                 self.remove(container["Id"])
 
     def remove(self, container: str) -> None:
-        """End and remove a container; no error if the container or the engine is gone already."""
+        """End and remove a container; do nothing if the container or the container engine is gone."""
         with suppress(DockerException, requests.RequestException, OSError):
             _probe(self._url)
             self.client.remove_container(container, force=True)
 
     def exit_code(self, container: str) -> str:
-        """Return the exit code of a container that the engine has removed, from its events; empty if they lack it."""
+        """Return a removed container's exit code, from the container engine's events; '' if no event states it."""
         with suppress(DockerException, requests.RequestException, OSError, ValueError, KeyError):
             _probe(self._url)
             until = int(time.time() + 3)
@@ -121,7 +121,7 @@ class DockerEngine:
 
 
 def _probe(url: str) -> None:
-    """Connect once to a socket of this machine: if that fails, Docker's client would leave its own socket open."""
+    """Connect to a Unix socket, to raise its error early: Docker's client would leave a socket open at an error."""
     if url.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as tried:
             tried.settimeout(_CALL_SECONDS)
@@ -130,23 +130,23 @@ def _probe(url: str) -> None:
 
 @contextmanager
 def engine_errors(action: str) -> Iterator[None]:
-    """Convert errors of Docker's client: HostRefusedError if the engine answered with an error, else HostLostError."""
+    """Convert errors of Docker's client: HostRefusedError if Docker or Podman refused the call, else HostLostError."""
     try:
         yield
     except DockerException as error:
-        raise HostRefusedError(f"the engine could not {action}: {_brief(error)}") from error
+        raise HostRefusedError(f"the container engine could not {action}: {_brief(error)}") from error
     except (requests.RequestException, OSError) as error:
-        raise HostLostError(f"the engine could not {action}: {_brief(error)}") from error
+        raise HostLostError(f"the container engine could not {action}: {_brief(error)}") from error
 
 
 def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> tuple[float, int]:
-    """Return each container's cores, a share of ``cores``, and its MiB; HostRefusedError if a sample may need more."""
+    """Return cores and MiB of each container; raise HostRefusedError if its share is below a sample's memory limit."""
     containers = config.docker.containers
     memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
     divided = config.docker.memory_mib or containers > 1  # else the machine itself is small
     if divided and memory_mib < config.limits.memory_mib:  # the container would kill samples within their limits
         raise HostRefusedError(
-            f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib} MiB: raise "
+            f"a container would have {memory_mib} MiB, but one sample may use {config.limits.memory_mib} MiB: raise "
             "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
         )
     return max(1.0, min(cores, info["NCPU"]) / containers), memory_mib
@@ -205,7 +205,7 @@ def _brief(error: Exception) -> str:
 
 
 class ContainerTransport:
-    """A container with a host; it ends by ``close``, by the engine, or with the end of this process."""
+    """Connection to a host in a container; ``close`` and the end of this process also end the container."""
 
     def __init__(self, engine: DockerEngine, settings: Mapping[str, Any]) -> None:
         """Create, attach and start the container, or raise HostLostError; ``close`` also closes ``engine``."""
@@ -240,7 +240,7 @@ class ContainerTransport:
             with self._sending:
                 self._socket.sendall(data)
         except OSError as error:
-            raise HostLostError(f"nothing can be sent to {self.label} ({error})") from error
+            raise HostLostError(f"{self.label} is lost: nothing can be sent to it ({error})") from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until the container ends; then raise HostLostError with the reason."""
@@ -250,7 +250,7 @@ class ContainerTransport:
             code = self._engine.exit_code(self._id)
             reason += f" with exit {code}" if code else ""
             if code == "137":  # 128 and SIGKILL
-                reason += ", killed by somebody or for its memory (execution.docker.memory_mib)"
+                reason += ", killed from outside, or for using more than execution.docker.memory_mib"
             last = self._stderr.decode(errors="replace").strip().splitlines()[-1:]
             reason = ": ".join((reason, *last))
         raise HostLostError(reason)
@@ -273,7 +273,7 @@ class ContainerTransport:
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """Return the environment in the configured image; check the engine and its runtime, but change nothing there."""
+    """Return the environment in the configured image, after a check that container engine, runtime and image exist."""
     name = config.docker.image or image_tag(config.environment)
     try:
         with closing(DockerEngine.connect(config.docker.url)) as engine:
@@ -283,8 +283,8 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
         raise SandboxUnavailableError(f"backend docker: {error}") from error
     if image is None:
         raise EnvironmentUnusableError(
-            f"backend docker: the engine has no image {name}: run `bigcodeflow env build {config.environment} "
-            "--backend docker`"
+            f"backend docker: the container engine has no image {name}: run `bigcodeflow env build "
+            f"{config.environment} --backend docker`"
         )
     return environment_of(image, name, config.environment)
 
@@ -292,15 +292,15 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 def backend(
     config: ExecutionConfig, environment: Environment, cores: float, _isolated: object, on_long: OnLong | None
 ) -> Backend:
-    """Make a backend whose containers together use at most ``cores`` cores; each isolates samples or refuses to run."""
+    """Make a backend whose containers use at most ``cores`` cores in all; hosts unable to isolate samples refuse."""
     image = cast("RemoteEnvironment", environment).reference
 
     def open_transport() -> ContainerTransport:
         with ExitStack() as stack:
             engine = stack.enter_context(closing(DockerEngine.connect(config.docker.url)))
             settings = container_settings(engine, config, image=image, environment=environment.name, cores=cores)
-            if engine.image(image) is None:  # another machine's engine may have had it
-                raise HostRefusedError(f"the engine has no image {image}: build it there, or push and pull it")
+            if engine.image(image) is None:  # the image may be on another machine only
+                raise HostRefusedError(f"the container engine has no image {image}: build it or pull it there")
             transport = ContainerTransport(engine, settings)
             stack.pop_all()  # the transport closes the engine from here on
         return transport

@@ -1,4 +1,4 @@
-"""The backend e2b: hosts in sandboxes of E2B's cloud, all made from one build of a template."""
+"""Backend e2b: hosts run in sandboxes of E2B's cloud, which are all made from one build of a template."""
 
 import hashlib
 import json
@@ -78,12 +78,12 @@ class TemplateRecord:
     build_id: str
     environment: RemoteEnvironment
     cores: int
-    """Cores of each sandbox; `memory_mib` is per sandbox too."""
+    """Cores of each sandbox; `memory_mib` also holds for each sandbox."""
     memory_mib: int
 
 
 class TemplateAbsentError(HostRefusedError):
-    """There is no such template, or this key may not use it."""
+    """E2B has no such template, or the user's key may not use the template."""
 
 
 def _one_line(error: Exception) -> str:
@@ -91,19 +91,19 @@ def _one_line(error: Exception) -> str:
 
 
 def _meaning_of(error: Exception, template: str) -> ExecutionError:
-    """Convert an error of the SDK: to HostLostError if another attempt may succeed, else to HostRefusedError."""
+    """Convert an error of E2B's SDK to HostLostError if another attempt may succeed, else to HostRefusedError."""
     text, status = _one_line(error), getattr(error, "status_code", None)
     if isinstance(error, e2b.AuthenticationException):
         return HostRefusedError(
-            "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
+            "E2B does not accept the key: set E2B_API_KEY to a key of your team, from https://e2b.dev/dashboard"
         )
     if status in (_FORBIDDEN, _ABSENT) and template:
         return TemplateAbsentError(
             f"E2B has no template {template} that this key may use: run `bigcodeflow env build NAME --backend e2b`, or "
-            "set execution.e2b.template to one that has a sandbox environment"
+            "set execution.e2b.template to a template with a sandbox environment"
         )
     if status in (_BAD_REQUEST, _FORBIDDEN):
-        return HostRefusedError(f"E2B refuses: {text}")
+        return HostRefusedError(f"E2B refuses the call: {text}")
     if isinstance(error, e2b.RateLimitException):
         return HostLostError(
             f"E2B's limit is reached ({text}): set execution.e2b.sandboxes to what the plan allows, or run again later"
@@ -121,12 +121,12 @@ def _sdk_errors(*, template: str = "") -> Iterator[None]:
 
 
 class E2BTransport:
-    """A sandbox with a running host; its time-out is extended while the transport is open; ``close`` kills it."""
+    """Connection to a host in an E2B sandbox; extends the sandbox's time-out until ``close`` kills the sandbox."""
 
     def __init__(
         self, sandbox: e2b.Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
     ) -> None:
-        """Start the host; kill the sandbox if that fails. ``ended`` is called once with its lifetime in seconds."""
+        """Start the host; if that fails, kill the sandbox. ``close`` calls ``ended`` with its age in seconds."""
         self.label = f"E2B sandbox {sandbox.sandbox_id}"
         self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
         self._begun = time.monotonic()
@@ -163,7 +163,7 @@ class E2BTransport:
                 for start in range(0, len(batch), _BYTES_PER_CALL):
                     _repeat_rate_limited(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL])
             except SDK_ERRORS as error:
-                raise HostLostError(f"nothing can be sent to {self.label} ({_one_line(error)})") from error
+                raise HostLostError(f"{self.label} is lost: nothing can be sent to it ({_one_line(error)})") from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until it ends; then raise HostLostError with the reason."""
@@ -172,7 +172,7 @@ class E2BTransport:
         except SDK_ERRORS as error:
             raise HostLostError(f"E2B ended the connection to the sandbox ({_one_line(error)})") from error
         stderr = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
-        raise HostLostError(f"the host process in the sandbox ended{stderr}")
+        raise HostLostError(f"the process that executes samples in the E2B sandbox ended{stderr}")
 
     def close(self) -> None:
         """Kill the sandbox; if E2B cannot be reached, the sandbox ends by its time-out."""
@@ -195,14 +195,14 @@ class E2BTransport:
                 yield out.encode()
 
     def _extend(self) -> None:
-        """Extend the sandbox's time-out regularly; three attempts fit into it."""
+        """Extend the sandbox's time-out regularly; three attempts fit into one time-out."""
         while not self._closed.wait(self._timeout_seconds / 3):
             try:
                 self.sandbox.set_timeout(self._timeout_seconds)
             except e2b.SandboxNotFoundException:
                 return  # its stream has ended as well, and says so
             except SDK_ERRORS as error:
-                logger.info("%s could not be extended: %s", self.label, _one_line(error))
+                logger.info("the time-out of %s could not be extended: %s", self.label, _one_line(error))
                 if isinstance(error, e2b.SandboxException) and error.status_code == _BAD_REQUEST:
                     return  # the sandbox has the plan's maximum age; its items will start again in another sandbox
 
@@ -223,7 +223,7 @@ def _open_transport(
 
 
 class E2BBackend(RemoteBackend):
-    """Runs items in sandboxes of one build, which are created when they are needed and killed at the end."""
+    """Backend that executes items in sandboxes of one template build, created on demand and killed at the end."""
 
     def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment, on_long: OnLong | None = None) -> None:
         metadata = own_metadata()
@@ -245,11 +245,11 @@ class E2BBackend(RemoteBackend):
             usd = estimate(self._config.e2b, sum(held), read_record(_build_id(self._reference)))
             hours = sum(held) / _SECONDS_PER_HOUR
             # A warning, because only warnings and errors are copied from workers into a run's log.
-            logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", len(held), hours, usd)
+            logger.warning("backend e2b: %d sandboxes ran %.3f hours in all, for about USD %.4f", len(held), hours, usd)
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """Return the environment in the template's build; if the build has no record, ask its host, in one sandbox."""
+    """Return the environment in the template's current build; if its record is not cached, ask a new sandbox for it."""
     template = config.e2b.template or template_name(config.environment)
     try:
         reference = _pinned(template)
@@ -262,8 +262,8 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
         raise SandboxUnavailableError(f"backend e2b: {error}") from error
     if record.memory_mib < config.limits.memory_mib:
         raise EnvironmentUnusableError(
-            f"backend e2b: sandboxes of {template} have {record.memory_mib} MiB, and a sample may use "
-            f"execution.limits.memory_mib {config.limits.memory_mib}: build the template with more, or allow less"
+            f"backend e2b: sandboxes of {template} have {record.memory_mib} MiB, but a sample may use "
+            f"execution.limits.memory_mib {config.limits.memory_mib}: give the template more memory, or lower the limit"
         )
     # Two builds of one lock may differ outside the libraries, so they share no verdicts.
     identity = json.dumps([record.environment.environment_sha, record.build_id])
@@ -272,7 +272,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 
 
 def _pinned(template: str) -> str:
-    """Return a template's current build as TEMPLATE:BUILD, which no later build changes."""
+    """Return a reference TEMPLATE:BUILD to a template's current build, which later builds do not change."""
     name, _, tag = template.partition(":")
     try:
         if str(uuid.UUID(tag)) == tag:
@@ -292,7 +292,7 @@ def _build_id(reference: str) -> str:
 
 
 def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
-    """Ask the build's own host for its record, and store the record for later, because a build never changes."""
+    """Start a sandbox of a build, ask its host for the build's record, and cache and return the record."""
     asked = RemoteEnvironment(config.environment, "", reference=reference)
     transport = _open_transport(config, asked, own_metadata(), lambda _seconds: None)
     try:
@@ -307,7 +307,7 @@ def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
 
 
 def read_record(build_id: str) -> TemplateRecord | None:
-    """Read the record of a build from this machine's cache; None if there is none, or of another version."""
+    """Return a build's record from this machine's cache; None if the cache lacks it, or has it in another format."""
     try:
         return TypeAdapter(TemplateRecord).validate_json(_record_path(build_id).read_bytes())
     except (OSError, ValueError):
@@ -323,7 +323,7 @@ def _record_path(build_id: str) -> Path:
 
 
 def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = None) -> float:
-    """Return the cost in USD of ``seconds`` summed over all sandboxes; without a record, assume two cores and 8 GiB."""
+    """Return the cost in USD of sandboxes that ran ``seconds`` in all; without ``record``, of two cores and 8 GiB."""
     if config.usd_per_hour:
         return seconds / _SECONDS_PER_HOUR * config.usd_per_hour
     cores, memory_mib = (record.cores, record.memory_mib) if record else (2, 8192)
@@ -335,7 +335,7 @@ def own_metadata() -> dict[str, str]:
 
 
 def remove_orphans() -> int:
-    """Kill and count the sandboxes of ended processes of this machine; those of other machines end by time-out."""
+    """Kill the sandboxes whose owner, a process of this machine, has ended; return the number of killed sandboxes."""
     removed, machine, found = 0, machine_id(), []
     try:
         pages = e2b.Sandbox.list(query=e2b.SandboxQuery(metadata={_MACHINE: machine}))
@@ -348,7 +348,7 @@ def remove_orphans() -> int:
         refusal = _meaning_of(error, "")
         if isinstance(refusal, HostRefusedError):
             raise refusal from error
-        logger.warning("sandboxes that an earlier run left in E2B could not be looked for: %s", refusal)
+        logger.warning("sandboxes that an earlier run left in E2B could not be listed or ended: %s", refusal)
     if removed:
         logger.info("ended %d sandboxes that an earlier run left in E2B", removed)
     return removed

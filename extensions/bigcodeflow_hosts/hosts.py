@@ -1,4 +1,4 @@
-"""Hosts: the connection to one, the backend of a limited number of them, and owners, to find what killed runs left."""
+"""Connection to a host, backend with a limited number of hosts, and owners of hosts, to find hosts of killed runs."""
 
 import itertools
 import os
@@ -31,29 +31,29 @@ _ENDED_AT_ONCE = 32
 
 
 class Transport(Protocol):
-    """A started host, and bytes to and from it."""
+    """A started host, and the channel for bytes to and from the host."""
 
     label: str
-    """Its name in messages, such as 'container 3f2a…'."""
+    """Name of the host in messages, such as 'container 3f2a…'."""
 
     def send(self, data: bytes) -> None:
-        """Send bytes that end with a line; raise HostLostError if the host is lost."""
+        """Send complete lines (the last byte is a newline); raise HostLostError if the host is lost."""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the host's lines, one by one, until it is gone."""
+        """Yield the lines that the host sends, until the host is gone."""
 
     def close(self) -> None:
-        """End the host and all that it runs; no error if it has ended already."""
+        """End the host and its programs; do nothing if the host has ended already."""
 
 
 OpenTransport = Callable[[], Transport]
 
 
 class Connection:
-    """A host that is ready; used by several threads at once."""
+    """Connection to a host that is ready to execute items; several threads use it at once."""
 
     def __init__(self, transport: Transport, limits: LimitsConfig, start: Start) -> None:
-        """Send ``begin``, and wait until the host is ready, or raise HostLostError or HostRefusedError."""
+        """Send the message ``begin`` and wait until the host is ready; raise HostLostError or HostRefusedError."""
         self._transport = transport
         self._numbers = itertools.count()
         self._waiting: dict[object, _Request] = {}
@@ -67,7 +67,9 @@ class Connection:
             self.info = protocol.HostInfo.model_validate(ready)
         except ValidationError:
             self.close()
-            raise HostLostError(f"{transport.label}: its first message is not the description of a host") from None
+            raise HostLostError(
+                f"{transport.label}: its first message does not describe a host: build its image or template again"
+            ) from None
         except ExecutionError:
             self.close()
             raise
@@ -77,14 +79,15 @@ class Connection:
         return self._lost is None
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the host's answer to a ``protocol.PrepareRequest``."""
+        """Send a ``protocol.PrepareRequest`` (programs and tests), and return how the host plans to start them."""
         number = next(self._numbers)
         return self._request(number, {"type": "prepare", "number": number} | request, _PREPARE_SECONDS)
 
     def execute(self, item: WorkItem, on_long: Callable[[], None] | None = None) -> Outcome:
         """Return the outcome of one item, or raise HostLostError if the host is gone or has lost the item.
 
-        The host enforces the item's limits. ``on_long`` is called in this thread once the item leaves its slot there.
+        The host enforces the item's limits. ``on_long`` is called in the calling thread once the item computes or
+        sleeps for so long that the host begins another item meanwhile.
         """
         number = next(self._numbers)
         fields = protocol.item_fields(item, name=str(number), key=item.verdict_key)
@@ -157,7 +160,7 @@ class Connection:
         self._break(HostLostError(reason))
 
     def _break(self, error: ExecutionError) -> ExecutionError:
-        """Raise the first cause of the loss in every waiting thread, and return it."""
+        """End the connection: pass its first error to all waiting requests, and return that error to the caller."""
         with self._lock:
             self._lost = self._lost or error
             waiting, self._waiting = list(self._waiting.values()), {}
@@ -168,15 +171,15 @@ class Connection:
 
 @dataclass(eq=False)
 class _Request:
-    """A request that a thread waits for."""
+    """A request to the host; a thread waits for the response."""
 
     responses: SimpleQueue[dict[str, Any] | ExecutionError] = field(default_factory=SimpleQueue)
     named_at: float = field(default_factory=time.monotonic)
-    """Time when it was sent, or when the host last named it as an open item."""
+    """Time at which the request was sent, or at which the host last listed it as open."""
 
 
 class RemoteBackend(PlannedBackend):
-    """Runs items in a limited number of hosts, which are started when they are needed, and replaced if lost."""
+    """Backend that executes items in a limited number of hosts, which are started on demand and replaced if lost."""
 
     def __init__(
         self,
@@ -187,7 +190,7 @@ class RemoteBackend(PlannedBackend):
         remove_orphans: Callable[[], object] = lambda: None,
         on_long: Callable[[], None] | None = None,
     ) -> None:
-        """Start nothing yet.
+        """Prepare the backend; no host is started yet.
 
         ``open_transport`` starts a host, ``remove_orphans`` ends hosts that killed runs of this machine left behind;
         after a temporary failure, both raise HostLostError with advice. ``on_long`` is called in the thread of an item
@@ -207,7 +210,7 @@ class RemoteBackend(PlannedBackend):
             list(pool.map(_HostSlot.drop, self._hosts))
 
     def _promised(self) -> Capabilities:
-        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
+        """Remove hosts of killed runs, start one host, and return its capabilities: what its sandbox supports."""
         try:
             self._remove_orphans()
             return self._connected(self._hosts[0]).info.capabilities
@@ -254,14 +257,14 @@ class RemoteBackend(PlannedBackend):
 
 @dataclass(eq=False)
 class _HostSlot:
-    """A host that is started when it is first needed."""
+    """Holder of a host of the backend: the host is started on first use, and started again after it was lost."""
 
     connection: Connection | None = None
     opening: threading.RLock = field(default_factory=threading.RLock)
     promised: int = 0
 
     def drop(self) -> None:
-        """End the host, if it exists; wait first if it is being started."""
+        """End the host, if there is one; if the host is being started, wait first."""
         with self.opening:
             if self.connection:
                 self.connection.close()
@@ -269,18 +272,18 @@ class _HostSlot:
 
 
 def machine_id() -> str:
-    """Return the identity of this machine's boot and PID namespace, within which process ids are unique."""
+    """Return an id of this machine's boot and PID namespace; process ids are unique within that namespace."""
     return f"{boot_id()}-{pid_namespace()}"
 
 
 def process_id(pid: int | None = None) -> str:
-    """Return id and start time of a process, by default this process; empty if it has ended."""
+    """Return 'ID-START TIME' of a process, by default of this process; '' if the process has ended."""
     pid = pid or os.getpid()
     started = start_of(pid)
     return f"{pid}-{started}" if started else ""
 
 
 def is_orphan(machine: str, process: str) -> bool:
-    """Tell if a host's owner was a process of this machine that has ended; False for owners on other machines."""
+    """Tell if a host's owner, ``process`` on ``machine``, ran on this machine and has ended."""
     pid = process.partition("-")[0]
     return machine == machine_id() and pid.isdecimal() and process_id(int(pid)) != process

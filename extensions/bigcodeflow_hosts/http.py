@@ -27,10 +27,10 @@ _MAX_LOSSES = 8
 
 
 class HttpBackend(PlannedBackend):
-    """Runs items at a service. Each call of ``execute`` is one execution there, however many requests it needs."""
+    """Backend that executes items at a service; a call of ``execute`` starts one execution, even if sent again."""
 
     def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
-        """Send nothing yet; ``environment`` is the service's environment at the time of planning."""
+        """Prepare the client without sending anything; ``environment`` was read from the service earlier."""
         super().__init__(config)
         self._limits = config.limits.model_dump(exclude={"time_seconds", "time_policy"})  # each item has its own
         self._client = ServiceClient(config, address=getattr(environment, "reference", ""))
@@ -60,7 +60,7 @@ class HttpBackend(PlannedBackend):
         return info.capabilities
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item; if a response is lost, request it again, without a second execution."""
+        """Execute an item; if the response is lost, ask for the outcome again, which starts no second execution."""
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
             late = self._client.explained(DeadlinePassedError("it did not end the item in time"))
             return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {late}")
@@ -68,7 +68,7 @@ class HttpBackend(PlannedBackend):
             return super().execute(item)
 
     def close(self) -> None:
-        """Stop sending requests; running items return as not started."""
+        """Stop sending requests; items without a response get an outcome that says 'not started'."""
         self._closed.set()
         self._client.close()
 
@@ -113,8 +113,8 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     if found.name != config.environment:
         raise EnvironmentUnusableError(
             f"the service at {client.url} executes in environment {found.name}, and the run wants "
-            f"{config.environment}: start it with --environment {config.environment}, or set execution.environment "
-            f"to {found.name}"
+            f"{config.environment}: start the service with --environment {config.environment}, or set "
+            f"execution.environment to {found.name}"
         )
     return replace(found, reference=client.url)
 

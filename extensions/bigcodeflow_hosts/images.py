@@ -1,4 +1,4 @@
-"""Sandbox environments elsewhere: images of Docker and Podman, and templates of E2B, all from one Dockerfile."""
+"""Images of Docker and Podman, and templates of E2B, that hold sandbox environments; all come from one Dockerfile."""
 
 import hashlib
 import itertools
@@ -38,11 +38,11 @@ _PREFIX = "bigcodeflow."
 
 
 def base_image_of(definition: EnvironmentDefinition) -> str:
-    """Return the official image with an environment's Python version; EnvironmentUnusableError if none is known."""
+    """Return the official image with a definition's Python version; raise EnvironmentUnusableError if none is known."""
     if definition.python not in BASE_IMAGES:
         raise EnvironmentUnusableError(
-            f"environment {definition.name} needs Python {definition.python}, which no known base image has: name one "
-            "with --base-image"
+            f"environment {definition.name} needs Python {definition.python}, which no known base image has: name an "
+            "image with --base-image"
         )
     return BASE_IMAGES[definition.python]
 
@@ -79,7 +79,7 @@ def copied_data(context: Path, definition: EnvironmentDefinition, folder: Path |
 
 
 class Image(NamedTuple):
-    """An image that was built."""
+    """Tag and id of an image that was built."""
 
     tag: str
     image_id: str
@@ -90,9 +90,9 @@ def image_tag(name: str) -> str:
 
 
 def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> RemoteEnvironment:
-    """Return the environment in an image, from the engine's description of the image.
+    """Return the environment in an image, from Docker's or Podman's description of the image.
 
-    Its sha covers the environment and the whole image, since programs and system libraries influence verdicts too.
+    The environment's sha covers the whole image, since programs and system libraries influence verdicts too.
     Raises EnvironmentUnusableError if the image's labels are not those of this version and definition.
     """
     labels: Mapping[str, str] = (image.get("Config") or {}).get("Labels") or {}
@@ -101,7 +101,7 @@ def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> Remo
         if ours.get(label) != value:
             raise EnvironmentUnusableError(
                 f"image {image_name} has {label} {ours.get(label, 'none')[:20]}, and {value[:20]} is needed: "
-                f"run `bigcodeflow env build {name} --backend docker`"
+                f"build it again with `bigcodeflow env build {name} --backend docker`"
             )
     sha = hashlib.sha256(f"{ours['environment_sha']} {image['Id']}".encode()).hexdigest()
     return RemoteEnvironment(name, sha, lock_sha256=ours["lock_sha256"], reference=str(image["Id"]))
@@ -122,13 +122,13 @@ def build_image(
 
     Args:
         definition: environment for the image.
-        on_line: receives each line of the build.
-        url: address of the engine; empty takes DOCKER_HOST or Docker's default.
+        on_line: called with each line of the build's output.
+        url: address of Docker or Podman; empty takes DOCKER_HOST or Docker's default.
         base_image: replaces the official image of the definition's Python.
         data_folder: folder with data files, which are then not downloaded.
         secrets: files for the build only, in no layer: pip (pip.conf), uv (uv.toml), certificates (a PEM bundle).
-        network: network of the build, such as 'host'; empty takes the engine's default.
-        rebuild: do not use the engine's cache.
+        network: network of the build, such as 'host'; empty takes Docker's or Podman's default.
+        rebuild: do not use cached layers.
     """
     context = build_context()
     program = "podman" if "podman" in url or not shutil.which("docker") else "docker"
@@ -185,7 +185,7 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
 
 
 def _build(command: Sequence[str], on_line: OnLine) -> None:
-    """Run an engine's build, and pass each line of its output to ``on_line``."""
+    """Run a build of Docker or Podman, and pass each line of its output to ``on_line``."""
     lines: list[str] = []
     environment = os.environ | {"DOCKER_BUILDKIT": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as building:
@@ -197,11 +197,13 @@ def _build(command: Sequence[str], on_line: OnLine) -> None:
         # After the dashes, BuildKit repeats which step failed.
         last = list(itertools.takewhile(lambda text: text != "------", lines))[-15:]
         problem = " ".join(" ".join(last).split())[-1200:]
-        raise EnvironmentUnusableError(f"the image could not be built ({command[0]} build): {problem}")
+        raise EnvironmentUnusableError(
+            f"the image could not be built ({command[0]} build): {problem}: correct the problem, and build again"
+        )
 
 
 def _output(client: Sequence[str], *arguments: str) -> bytes:
-    """Run a command of the engine and return its output."""
+    """Run a command of Docker or Podman and return its standard output."""
     done = subprocess.run([*client, *arguments], capture_output=True, check=False)
     if done.returncode:
         problem = " ".join(done.stderr.decode(errors="replace").split())[-600:]
@@ -226,7 +228,7 @@ def build_template(
 ) -> "BuildInfo":
     """Let E2B build the template of an environment, and wait for it; unchanged steps come from E2B's cache.
 
-    Args: those of `build_image`, and:
+    Args: as those of `build_image`, except:
         base_image: image with the definition's Python on Debian bookworm; empty takes the official one.
         cores: cores of each sandbox.
         memory_mib: memory of each sandbox, a multiple of 2; the default has room for a sample of 4 GiB.
@@ -237,7 +239,7 @@ def build_template(
         from e2b import AuthenticationException, BuildException, SandboxException, ServiceBusyException, Template
     except ImportError as error:
         raise EnvironmentUnusableError(
-            f"templates need a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
+            f"a template needs a package that is not installed ({error.name}): pip install 'bigcodeflow[e2b]'"
         ) from None
 
     def pass_on(entry: Any) -> None:
@@ -258,20 +260,20 @@ def build_template(
             )
     except AuthenticationException:
         raise EnvironmentUnusableError(
-            "E2B does not accept the key: set E2B_API_KEY to one of your team's, from https://e2b.dev/dashboard"
+            "E2B does not accept the key: set E2B_API_KEY to a key of your team, from https://e2b.dev/dashboard"
         ) from None
     except (BuildException, SandboxException, ServiceBusyException, httpx.HTTPError, OSError) as error:
         problem = " ".join(str(error).split())[:400]
         raise EnvironmentUnusableError(
-            f"template {name} could not be built ({problem}): correct that and build again; finished steps are kept"
+            f"template {name} could not be built ({problem}): correct it and build again; finished steps are kept"
         ) from error
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
-    """Convert the text of the images' Dockerfile for E2B, for one environment.
+    """Return ``text``, the Dockerfile of the images, changed so that E2B can build an environment's template.
 
-    E2B expands no argument in FROM, has no secrets, executes the final CMD during the build, and has its own
-    unprivileged user, whose uid conflicts with the uid of the image's user.
+    Reasons: E2B expands no argument in FROM, has no secrets, executes the final CMD during the build, and has its
+    own unprivileged user, whose uid conflicts with the uid of the image's user.
     """
     changes = (
         (r"^FROM .*$", f"FROM {base_image or base_image_of(definition)}"),

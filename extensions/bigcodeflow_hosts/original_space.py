@@ -1,4 +1,4 @@
-"""A client of the original evaluator's Gradio space: sends a sample file, and writes the two result files.
+"""Client of the original evaluator's Gradio space: sends a sample file, and writes the original's two result files.
 
 The space judges whole files, with its own sandbox and libraries; `bigcodeflow import` makes a run from its files.
 """
@@ -71,16 +71,16 @@ class _SampleResult(BaseModel):
 
 
 class _Results(BaseModel):
-    """Results of a whole file."""
+    """Results of a whole sample file, as the space returns them."""
 
     date: str
     eval: dict[str, Annotated[list[_SampleResult], Field(min_length=1)]] = Field(min_length=1)
 
 
 def results_of_space(service: ServiceConfig, samples: Path, folder: Path, **parameters: Any) -> Path:
-    """Let a space judge a sample file, write the original's two result files, and return the eval results' path.
+    """Let a space judge a sample file, write the original's two result files, and return the path of the verdicts.
 
-    ``parameters`` replace those of PARAMETERS.
+    ``parameters`` replace the defaults in PARAMETERS.
     """
     asked = {**PARAMETERS, **parameters}
     if not samples.is_file():
@@ -115,7 +115,7 @@ def results_of_space(service: ServiceConfig, samples: Path, folder: Path, **para
 
 
 def _ask(service: ServiceConfig, samples: Path, asked: Mapping[str, Any], deadline: float) -> tuple[Any, Any]:
-    """Return the answer to one call of the endpoint; raise HostLostError if another attempt may succeed."""
+    """Call the endpoint once, and return results and scores; raise HostLostError if another attempt may succeed."""
     label = f"space {service.url}"
     key = os.environ.get(service.key_variable, "")
     client = None
@@ -150,7 +150,7 @@ def _ask(service: ServiceConfig, samples: Path, asked: Mapping[str, Any], deadli
 
 
 def _known_settings(client: Client, asked: Mapping[str, Any], label: str) -> dict[str, object]:
-    """Return the settings that the space accepts; raise ConfigError if another one differs from its default."""
+    """Return the settings of ``asked`` that the space knows; raise ConfigError if another is not at its default."""
     described = client.view_api(return_format="dict", print_info=False)
     endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
     if endpoint is None:
@@ -164,11 +164,11 @@ def _known_settings(client: Client, asked: Mapping[str, Any], label: str) -> dic
 
 
 def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLostError | HostRefusedError:
-    """Convert a client's error: HostLostError (call again), SpaceBusyError (later) or HostRefusedError (never)."""
+    """Convert an error of gradio_client: to HostRefusedError if another call would fail too, else to HostLostError."""
     code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else 0
     reason = error_message(error)
     if isinstance(error, AuthenticationError) or code == HTTPStatus.UNAUTHORIZED:
-        return HostRefusedError(f"{label} asks for its key: put it into {key_variable}")
+        return HostRefusedError(f"{label} needs a key: put it into {key_variable}")
     if isinstance(error, QueueError | TooManyRequestsError) or code == HTTPStatus.TOO_MANY_REQUESTS:
         return SpaceBusyError(f"{label} is busy: its queue is full")
     if isinstance(error, CancelledError):

@@ -1,1 +1,1 @@
-"""Plug-in: the leaderboard, recorded runs and published figures in one ranking, with history and upload to the hub."""
+"""Plug-in: leaderboard that ranks recorded runs with published figures, keeps a history, and publishes to the hub."""

@@ -1,4 +1,4 @@
-"""Recorded runs beside BigCodeBench's published figures."""
+"""Rank recorded runs together with BigCodeBench's published figures."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ def show(
         View, typer.Option(help="Every task, or those whose verdicts hold in the verified view; our runs only.")
     ] = "original",
 ) -> None:
-    """Show one ranking: ranks, scores with their intervals, and ours beside the published figure."""
+    """Show one ranking: ranks, scores with their intervals, and the published figure for each of our runs."""
     columns = [
         Column(
             name,
@@ -81,7 +81,7 @@ def show(
 def write(given: dict[str, Any]) -> None:
     """Write the leaderboard as JSON, CSV, Markdown, HTML and in the shape of the original's results.json.
 
-    What is written is also recorded as a dated snapshot in the store, unless the latest one says the same.
+    The same content is recorded as a dated snapshot in the store, unless the latest snapshot already has it.
     """
     config = _config(given)
     entries = _entries(config)
@@ -89,7 +89,7 @@ def write(given: dict[str, Any]) -> None:
     for name, content in outputs.files(snapshot).items():
         print_line(write_atomically(Path(config.out) / name, content))
     ours = sum(entry.origin == "ours" for entry in entries)
-    notice(f"{ours:,} scores of ours, {len(entries) - ours:,} published ones")
+    notice(f"{ours:,} measured scores, {len(entries) - ours:,} published scores")
     notice(f"snapshot {snapshot.name}")
 
 
@@ -105,7 +105,7 @@ def diff(
     before: Annotated[
         str, typer.Argument(help="Snapshot: 'latest', 'previous', or how its name or its content's sha256 begins.")
     ] = "latest",
-    after: Annotated[str, typer.Argument(help="Another one; 'now' takes what the store's runs say now.")] = "now",
+    after: Annotated[str, typer.Argument(help="Second snapshot; 'now' takes the store's current runs.")] = "now",
 ) -> None:
     """List new, missing and changed entries between two snapshots, and the drops that chance does not explain."""
     config = _config(given)

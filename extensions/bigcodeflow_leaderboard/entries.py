@@ -1,4 +1,4 @@
-"""Parts of a leaderboard: one entry for each score, ours or published, and one ranking for each subset and split."""
+"""Parts of a leaderboard: an entry for each measured or published score, and a ranking for each subset and split."""
 
 import hashlib
 import itertools
@@ -15,13 +15,13 @@ from bigcodeflow.results.published import N_TASKS, bare_name, published_figures
 
 
 class PublishedModel(BaseModel):
-    """Base class of the models in leaderboard.json; docs/leaderboard.md has a row for each field."""
+    """Base class of the objects in leaderboard.json; docs/leaderboard.md describes each field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class RunLink(PublishedModel):
-    """Origin of a score of ours: its run, dataset and artifacts."""
+    """Origin of a measured score: its run, dataset and artifacts."""
 
     record: str
     """The run's record in the store: runs/{record}.json."""
@@ -42,7 +42,7 @@ class LeaderboardEntry(PublishedModel):
     model: str
     """The model, as ORGANISATION/NAME where the organisation is known."""
     revision: str | None = None
-    """Commit, tag or branch of the model; null where it is the main one or unknown."""
+    """Commit, tag or branch of the model; null if it is the main branch or unknown."""
     setting: str = ""
     """Settings of asking the model and judging its answers, in words; empty if unknown."""
     setting_key: str = ""
@@ -58,11 +58,11 @@ class LeaderboardEntry(PublishedModel):
     ci_high: float | None = None
     """Upper end of the 95 % interval, a share; null for published figures."""
     n_tasks: int
-    """Tasks behind the score."""
+    """Number of tasks behind the score."""
     n_samples: int | None = None
-    """Samples behind the score; null where it is unknown."""
+    """Number of samples behind the score; null if it is unknown."""
     ground_truth_rate: float | None = None
-    """Share of tasks whose own solution passes where the samples were executed; null where it is unknown."""
+    """Share of tasks whose canonical solution passes in the environment of the samples; null if it is unknown."""
     sanitizer: str | None = None
     """'none', 'parity' or 'robust'; null for published figures and imported results."""
     environment: str | None = None
@@ -90,7 +90,7 @@ class LeaderboardEntry(PublishedModel):
 
     @property
     def title(self) -> str:
-        """The model with its revision."""
+        """Name of the model, with @ and the revision if the revision is known."""
         return f"{self.model}@{self.revision}" if self.revision else self.model
 
     @property
@@ -140,14 +140,14 @@ class Rank(NamedTuple):
     """An entry with its position in a ranking."""
 
     position: int
-    """1 is the best. Scores that are equal in percent with one decimal, as they are published, share a position."""
+    """Position; 1 is the best. Scores that are equal in percent with one decimal, as published, share a position."""
     entry: LeaderboardEntry
     published: float | None
-    """Published score of the model of this name, a share; None if unknown, for revisions and published entries."""
+    """Published score of the same model, a share; None if it is unknown, for revisions, and for published entries."""
 
     @property
     def difference_points(self) -> float | None:
-        """Our score minus the published one, in percentage points; None where nothing is published."""
+        """Measured score minus published score, in percentage points; None if there is no published score."""
         return None if self.published is None else 100 * (self.entry.pass_at_1 - self.published)
 
 
@@ -191,7 +191,7 @@ def points(difference: float | None) -> str:
 
 
 def entry_line(entry: LeaderboardEntry) -> str:
-    """Describe an entry in one line."""
+    """Describe an entry in one line: model, subset, split, setting, origin and score."""
     setting = f" ({entry.setting})" if entry.setting else ""
     title = title_of(entry.title, entry.subset, entry.split)
     return f"{title}{setting}, {entry.origin}: {score(entry.pass_at_1)}"

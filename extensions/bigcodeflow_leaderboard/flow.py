@@ -28,7 +28,7 @@ OWN_RUNS = LeaderboardConfig()
 
 @reporting_flow("leaderboard")
 def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
-    """Update the leaderboard and return the name of its snapshot; list every regression.
+    """Update the leaderboard and return the name of its snapshot; log every regression.
 
     Args:
         config: runs to show, and the folder of the pages.
@@ -41,7 +41,7 @@ def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
 
 
 def _show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> None:
-    """Attach the rankings under a fixed key, so that its latest version is the current leaderboard; log regressions."""
+    """Write rankings and changes as Prefect artifacts with fixed keys; log regressions and runs that are left out."""
     rows = [
         {
             "board": board_title(ranking.subset, ranking.split),

@@ -31,7 +31,7 @@ from bigcodeflow_leaderboard.entries import (
 )
 
 _FOLDER = "leaderboard"
-#: Largest drop in percentage points that is no regression, where the tasks cannot be compared one by one. The original
+#: Largest drop in percentage points that is no regression, if the tasks cannot be compared one by one. The original
 #: evaluator varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.
 MAX_DROP_POINTS = 1.0
 
@@ -50,7 +50,7 @@ class Snapshot(PublishedModel):
 
     @property
     def name(self) -> str:
-        """Time in UTC and start of the content's sha256: unique, and names sort by time."""
+        """Unique name: time in UTC and start of the content's sha256, so that names sort by time."""
         return f"{self.taken_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{self.content_sha256[:12]}"
 
     def to_json(self) -> bytes:
@@ -59,7 +59,7 @@ class Snapshot(PublishedModel):
 
 
 def snapshot_of(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
-    """Return the latest recorded snapshot if it has these entries, else a new snapshot, which is not written."""
+    """Return the latest recorded snapshot if it has the same entries, else a new snapshot, which is not written."""
     found = ordered(entries)
     digest = content_sha256(found)
     latest = next(reversed(snapshot_paths(store_root)), None)
@@ -71,7 +71,7 @@ def snapshot_of(store_root: Path | str, entries: Iterable[LeaderboardEntry], now
 
 
 def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
-    """Add the entries to the history and return their snapshot; content equal to the latest snapshot adds none."""
+    """Record the entries as a snapshot and return it; if the latest snapshot has the same entries, return that."""
     store = open_store(store_root)
     # Without the lock, two simultaneous publications of the same content would make two snapshots.
     with locked(store.root / _FOLDER / ".leaderboard.lock"):
@@ -100,14 +100,14 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def needed_artifacts(store: str) -> list[Mapping[str, str]]:
-    """Return the keys, by stage, of the artifacts of the latest leaderboard, with which the next is compared."""
+    """Return each run's artifacts (key by stage) in the latest snapshot; the next comparison needs these artifacts."""
     if not snapshot_paths(store):
         return []
     return [entry.run.artifacts for entry in find_snapshot(store, "latest").entries if entry.run]
 
 
 def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
-    """Read a snapshot by 'latest', 'previous', or the start of its name or sha256; else raise ConfigError."""
+    """Read the snapshot 'latest' or 'previous', or the only snapshot whose name or sha256 begins with `name`."""
     paths = snapshot_paths(store_root)
     by_time = {"latest": paths[-1:], "previous": paths[-2:-1]}
     fitting = by_time.get(name) or [
@@ -116,8 +116,8 @@ def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
     if name and len(fitting) == 1:
         return read_snapshot(fitting[0])
     problem = f"fits {len(fitting)} snapshots" if fitting else "fits no snapshot"
-    known = ", ".join(path.stem for path in (fitting or paths)[-5:]) or "none: run `bigcodeflow leaderboard write`"
-    raise ConfigError(f"leaderboard snapshot {name!r} {problem} in {open_store(store_root).location}; there: {known}")
+    known = ", ".join(path.stem for path in (fitting or paths)[-5:]) or "none (run `bigcodeflow leaderboard write`)"
+    raise ConfigError(f"snapshot name {name!r} {problem} in {open_store(store_root).location}; known names: {known}")
 
 
 class ScoreChange(NamedTuple):
@@ -126,20 +126,20 @@ class ScoreChange(NamedTuple):
     before: LeaderboardEntry
     after: LeaderboardEntry
     interval: Interval | None
-    """95 % interval of the difference on the tasks that both judged, as shares; None where the verdicts are not in the
-    store."""
+    """95 % interval of the difference, as shares, on the tasks that both runs judged; None if the store lacks their
+    verdicts."""
     regression: bool
     cause: str
-    """Differences of the runs in answers, environment, dataset or program; empty if one of the entries has no run."""
+    """Differences of the runs in answers, environment, dataset or program; empty if an entry has no run."""
 
     @property
     def difference(self) -> float:
-        """Later score minus earlier score, a share."""
+        """Later score minus earlier score, as a share between -1 and 1."""
         return self.after.pass_at_1 - self.before.pass_at_1
 
 
 class Changes(NamedTuple):
-    """Differences between two leaderboards."""
+    """Differences between two leaderboards: new, missing and changed entries, and the number of unchanged entries."""
 
     new: tuple[LeaderboardEntry, ...]
     gone: tuple[LeaderboardEntry, ...]
@@ -163,8 +163,8 @@ def changes(
     """Compare two leaderboards entry by entry.
 
     A drop is a regression if chance does not explain it, by the paired test of
-    :class:`~bigcodeflow.results.comparison.changes.Change`. If the verdicts of a run are gone, and for published
-    figures, a drop of more than max_drop_points percentage points is a regression.
+    :class:`~bigcodeflow.results.comparison.changes.Change`. For published figures and for runs whose verdicts are gone,
+    a drop of more than max_drop_points percentage points is a regression.
     """
     old, new = ({entry.identity: entry for entry in entries} for entries in (before, after))
     kept = [(old[identity], new[identity]) for identity in new if identity in old]
@@ -182,7 +182,7 @@ def changes(
 def _scored(
     moved: Sequence[tuple[LeaderboardEntry, LeaderboardEntry]], store: Store, n_others: int, max_drop_points: float
 ) -> Iterator[ScoreChange]:
-    """Yield a change for each pair; adjust p-values for all tested pairs and ``n_others`` pairs with equal scores."""
+    """Yield a change for each (before, after) pair; adjust p-values for ``n_others`` more pairs, with equal scores."""
     tested = [_tested(before, after, store) for before, after in moved]
     results = iter(adjusted([change for change in tested if change], n_others))
     for (before, after), known in zip(moved, tested, strict=True):
@@ -196,7 +196,7 @@ def _scored(
 
 
 def _tested(before: LeaderboardEntry, after: LeaderboardEntry, store: Store) -> Change[LeaderboardEntry] | None:
-    """Test the difference of two entries on the tasks that both judged; None if verdicts are not in the store."""
+    """Test the score difference of two entries on the tasks that both judged; None if the store lacks verdicts."""
     old, new = _verdicts(before, store), _verdicts(after, store)
     common = sorted(old.keys() & new.keys())
     if not common:
@@ -214,7 +214,7 @@ def _tested(before: LeaderboardEntry, after: LeaderboardEntry, store: Store) -> 
 
 
 def _verdicts(entry: LeaderboardEntry, store: Store) -> dict[str, list[bool]]:
-    """Return by task id whether each judged sample passed; empty if the verdicts are not in the store."""
+    """Return for each task id a list that says of each sample if it passed; empty if the store lacks verdicts."""
     key = _artifact(entry, "execution")
     part = store.part("execution", key) if key else None
     scored = (pc.field("variant") == "calibrated") & (pc.field("sanitizer") == (entry.sanitizer or UNKNOWN))
@@ -247,10 +247,10 @@ def _artifact(entry: LeaderboardEntry, name: str) -> str | None:
 
 
 def change_line(change: ScoreChange) -> str:
-    """Describe a change in one line: both scores, their difference in points, its interval, and other differences."""
+    """Describe a change in one line: scores, difference in points with interval, and other differences of the runs."""
     line = f"{entry_line(change.before)} → {score(change.after.pass_at_1)} ({points(100 * change.difference)} points"
     if change.interval is None:
-        line += "; tasks not compared, verdicts of both runs are not there"
+        line += "; tasks not compared, as the store lacks verdicts of the two runs"
     else:
         low, high = (points(100 * end) for end in change.interval)
         line += f", paired 95 % interval {low} to {high}"

@@ -27,7 +27,7 @@ LEAST_GROUND_TRUTH_RATE = 0.98
 
 
 class Allowance(StrEnum):
-    """A shortcoming that the user may accept; the entry's remarks then mention it."""
+    """A shortcoming of a run that the user may accept (--allow); the entry's remarks then mention it."""
 
     ground_truth = "ground-truth"
     tests = "tests"
@@ -44,15 +44,15 @@ class MeasuredEntries(NamedTuple):
 def measured_entries(
     store_root: Path | str, *, runs: Sequence[str] = (), allow: Collection[Allowance] = ()
 ) -> MeasuredEntries:
-    """Return the entries of a store's runs, and the newest refusal of each model, setting, split and subset.
+    """Return entries: for each model, setting, split and subset, the newest run that can be published.
 
-    A refused run does not hide an earlier one that can be published. Controls, archived runs, and runs over
-    contradicted tasks or variants of tasks, become neither entries nor refusals.
+    ``refusals`` name the newer runs that are refused. Controls, archived runs, and runs over contradicted tasks or
+    variants of tasks become neither entries nor refusals.
 
     Args:
         store_root: the store.
         runs: names of the runs to take, each of which must exist and be sound; empty takes all runs.
-        allow: shortcomings that do not refuse a run.
+        allow: shortcomings of runs that are accepted.
     """
     if runs:
         named = (entry_of(find_run(store_root, name), allow=allow) for name in runs)
@@ -71,7 +71,7 @@ def measured_entries(
 
 
 def entry_of(run: RecordedRun, *, allow: Collection[Allowance] = ()) -> LeaderboardEntry:
-    """Make the entry of one run; an ArtifactError says why it is refused, and what to do."""
+    """Make the entry of a run; raise an ArtifactError with reasons and remedies if the run is refused."""
     try:
         return _entry(run, _Evidence(run), allow)
     except ArtifactError as error:
@@ -120,7 +120,7 @@ def run_link(run: RecordedRun) -> RunLink:
         content = json.loads(path.read_bytes())["settings"].get("content", {})
         content = content.get("dataset", content)  # artifacts of version 0.1.0 hold the dataset's content alone
     except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error}): start that run again to restore it") from None
+        raise ArtifactError(f"{path}: cannot be read ({error}): start the same run again, which restores it") from None
     if not isinstance(content, dict):
         content = {}
     if "hub" in content:
@@ -132,7 +132,7 @@ def run_link(run: RecordedRun) -> RunLink:
 
 
 class _Evidence:
-    """Facts about a run that decide its publication: tasks, calibrated pass@1, and share of passing ground truths."""
+    """Facts that decide if a run can be published: tasks, calibrated pass@1, and share of passing ground truths."""
 
     def __init__(self, run: RecordedRun) -> None:
         self._metrics = run.metrics()
@@ -143,12 +143,12 @@ class _Evidence:
         self.ground_truth_rate = None if math.isnan(rate) else float(rate)
 
     def count(self, metric: str) -> int:
-        """Return a count of the calibrated variant, such as 'infra_error_count'; 0 if the metric has no row for it."""
+        """Return a count, such as 'infra_error_count', for calibrated programs; 0 if the metrics table lacks it."""
         return int(sum(row["value"] for row in overall(self._metrics, metric) if row["variant"] == "calibrated"))
 
 
 class _Shortcoming(NamedTuple):
-    """Reason why a score is refused, with its remedy, and the allowance that accepts it, if there is any."""
+    """Reason why a score is refused, its remedy, and the --allow value that accepts it (None: no value does)."""
 
     problem: str
     remedy: str
@@ -168,7 +168,7 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
         others = f"and {len(given - wanted):,} others" if given - wanted else "only"
         yield _Shortcoming(
             f"it has {len(given & wanted):,} of the {len(wanted):,} tasks of BigCodeBench {run.subset} {others}",
-            "run it over the whole subset, without ids, libraries or domains; what was judged stays judged",
+            "run it over the whole subset, without ids, libraries or domains; existing verdicts are reused",
         )
     if evidence.score is None or math.isnan(evidence.score["value"]):
         yield _Shortcoming(
@@ -177,21 +177,21 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
         )
     if count := evidence.count("infra_error_count"):
         problem = f"it is provisional, {count:,} of its samples were not judged"
-        yield _Shortcoming(problem, "run it again; only those are executed")
+        yield _Shortcoming(problem, "run it again; only these samples are executed")
     if count := evidence.count("excluded_task_count"):
-        remedy = "run it again with execution.quarantine=flag; nothing is executed anew"
+        remedy = "run it again with execution.quarantine=flag; nothing is executed again"
         yield _Shortcoming(f"its score leaves out {count:,} quarantined tasks", remedy)
     rate = evidence.ground_truth_rate
     if rate is None:
         yield _Shortcoming(
-            "it is not known how many ground truths pass where it was executed",
-            "import it again with its own pass_at_k.json beside it, if that tells, or judge its samples here",
+            "it is unknown how many ground truths pass where its samples were executed",
+            "import it again with its pass_at_k.json next to it, if that states the number, or judge its samples here",
             Allowance.ground_truth,
         )
     elif rate < LEAST_GROUND_TRUTH_RATE:
         yield _Shortcoming(
-            f"only {100 * rate:.1f} % of the ground truths pass where it was executed, and "
-            f"{100 * LEAST_GROUND_TRUTH_RATE:.0f} % are wanted",
+            f"only {100 * rate:.1f} % of the ground truths pass where its samples were executed, and "
+            f"{100 * LEAST_GROUND_TRUTH_RATE:.0f} % are needed",
             "see `bigcodeflow env check`, correct the environment and run it again",
             Allowance.ground_truth,
         )
@@ -202,22 +202,22 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
 
 
 def _no_scores(run: RecordedRun) -> Iterator[_Shortcoming]:
-    """Yield the reasons why a run's numbers are no score of the benchmark; no allowance accepts these."""
+    """Yield the reasons why a run's numbers are no score of the benchmark; --allow accepts none of them."""
     if run.control:
         yield _Shortcoming(f"its samples are the {run.control} control, no model's answers", "name a run of a model")
     if run.contradicted_tasks:
         problem = f"{run.contradicted_tasks:,} of its tasks show tests that contradict them"
         yield _Shortcoming(problem, "name a run of the benchmark's own tasks")
     if run.task_variants:
-        problem = f"{run.task_variants:,} of its tasks are variants of the benchmark's"
+        problem = f"{run.task_variants:,} of its tasks are variants of the benchmark's tasks"
         yield _Shortcoming(problem, "name a run of the benchmark's own tasks")
     if mismatch := split_mismatch(run):
         # The answers belong to other prompts; no allowance accepts that.
-        yield _Shortcoming(mismatch, "run it again, which asks its model for what is missing")
+        yield _Shortcoming(mismatch, "run it again: its model is then asked for the missing answers")
 
 
 def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return ids of tasks whose test is not that of BigCodeBench v0.1.4; the 7 tasks of unknown hash are left out."""
+    """Return ids of tasks whose test differs from BigCodeBench v0.1.4; 7 tasks with unknown hash are not checked."""
     digests = {
         task["task_id"]: hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest() for task in tasks
     }

@@ -15,7 +15,7 @@ from bigcodeflow.results.formatting import csv_text
 from bigcodeflow_leaderboard.entries import LeaderboardEntry, Rank, RunLink, points, rankings, score
 from bigcodeflow_leaderboard.history import Snapshot
 
-#: Columns of leaderboard.csv: an entry's fields, the run's record in the last one.
+#: Columns of leaderboard.csv: an entry's fields; the last column is the run's record.
 CSV_COLUMNS = (*(name for name in LeaderboardEntry.model_fields if name not in {"run", "remarks"}), "remarks", "run")
 _HUB_DATASETS: Mapping[Subset, str] = {"full": "bigcode/bigcodebench", "hard": "bigcode/bigcodebench-hard"}
 
@@ -60,7 +60,7 @@ _FIELDS = (
 
 
 def files(snapshot: Snapshot) -> dict[str, bytes]:
-    """Return every output by file name; the same snapshot always gives the same bytes."""
+    """Return the content of every output file by file name; the same snapshot always gives the same bytes."""
     return {
         "leaderboard.json": snapshot.to_json(),
         "leaderboard.csv": to_csv(snapshot).encode(),
@@ -72,7 +72,7 @@ def files(snapshot: Snapshot) -> dict[str, bytes]:
 
 
 def to_csv(snapshot: Snapshot) -> str:
-    """Write one CSV line for each entry; shares stay fractions of 1, unknown values are empty cells."""
+    """Return CSV with a line for each entry; shares are fractions from 0 to 1, unknown values are empty cells."""
     rows = (
         entry.model_dump(mode="json")
         | {"remarks": "; ".join(entry.remarks), "run": entry.run.record if entry.run else None}
@@ -103,7 +103,7 @@ def to_markdown(snapshot: Snapshot) -> str:
 
 
 def to_html(snapshot: Snapshot) -> str:
-    """Write an HTML page without external files: a sortable table for each ranking, and the origin of our scores."""
+    """Write an HTML page without external files: a sortable table for each ranking, and origins of measured scores."""
     from jinja2 import Environment, StrictUndefined
 
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def to_html(snapshot: Snapshot) -> str:
 
 
 def _facts(entry: LeaderboardEntry, run: RunLink) -> dict[str, str]:
-    """Return texts by label on the origin of a score of ours, such as 'dataset' and 'environment'."""
+    """Return facts about the origin of a measured score: texts by label, such as 'dataset' and 'environment'."""
     return {
         "model": entry.title,
         "score": f"{score(entry.pass_at_1)} ({entry.interval}), {entry.split}, {entry.subset}",
@@ -133,7 +133,7 @@ def to_original_json(snapshot: Snapshot, subset: Subset) -> bytes:
     """Write the subset's scores in the format of the original's results.json (full) or results-hard.json (hard).
 
     model → {link, open-data, pass@1: {instruct, complete} in percent, prompted, moe, size, act_param, elo_mle}. Unknown
-    values are null. Entries of ours are named 'MODEL (bigcodeflow: SETTING)'; published ones keep the model's name.
+    values are null. Measured entries are named 'MODEL (bigcodeflow: SETTING)'; published entries keep the model's name.
     """
     models: dict[str, dict[str, Any]] = {}
     names: dict[str, tuple[str, ...]] = {}

@@ -36,10 +36,10 @@ configs:
 
 
 class LeaderboardConfig(SettingsModel):
-    """Runs to show, and the folder of the pages."""
+    """Settings of the leaderboard: runs to show, folder of the pages, and publication on the hub."""
 
     store: str = "results/store"
-    """Folder of artifacts whose recorded runs are taken."""
+    """Folder or URL of the store whose recorded runs are shown."""
     out: str = "results/leaderboard"
     """Folder for the leaderboard's files."""
     runs: tuple[str, ...] = ()
@@ -47,22 +47,22 @@ class LeaderboardConfig(SettingsModel):
     allow: tuple[Allowance, ...] = ()
     """Take runs in spite of this shortcoming, and say so in the entry."""
     max_drop_points: float = Field(default=history.MAX_DROP_POINTS, ge=0, le=100)
-    """Points that a score may drop where its tasks cannot be compared one by one."""
+    """Percentage points that a score may drop if its tasks cannot be compared one by one."""
     fail_on_regression: bool = False
     """End as failed where a score has dropped beyond chance since the last snapshot."""
     repository: str = Field(default="", examples=["my-organisation/bigcodebench-results"])
     """Dataset repository of the Hugging Face Hub to publish to, OWNER/NAME; empty publishes nothing. Needs HF_TOKEN."""
     dry_run: bool = True
-    """Only say which files the repository would have; asks nobody, so HF_TOKEN is not needed."""
+    """Only list the files that would be published; nothing is sent, so HF_TOKEN is not needed."""
 
 
 class Published(NamedTuple):
     """Result of publishing, or of a dry run."""
 
     commit: str
-    """Sha of the new commit, or of the one that holds the content already; empty after a dry run."""
+    """Sha of the new commit, or of the commit that already has the content; empty after a dry run."""
     written: tuple[str, ...]
-    """Files that were added or replaced, empty if there was nothing to do; after a dry run all files."""
+    """Paths of the files that were added or replaced; after a dry run, the paths of all files."""
 
 
 class LeaderboardUpdate(NamedTuple):
@@ -79,7 +79,7 @@ class LeaderboardUpdate(NamedTuple):
 
 
 def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardUpdate:
-    """Record a snapshot of the store's runs, compare it with the last one, write the files, and publish if asked."""
+    """Compare the store's runs with the latest snapshot, record a new snapshot, write the files, and publish."""
     measured = measured_entries(config.store, runs=config.runs, allow=config.allow)
     entries = (*published_entries(), *measured.entries)
     changes = None
@@ -99,7 +99,7 @@ def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardU
 
 
 def refuse_regressions(update: LeaderboardUpdate) -> None:
-    """Raise BigCodeFlowError if scores dropped beyond chance since the last snapshot, with one line for each."""
+    """Raise BigCodeFlowError if scores dropped beyond chance since the last snapshot, with a line for each drop."""
     if update.changes is not None and update.changes.regressions:
         raise BigCodeFlowError(
             "\n".join(f"regression: {history.change_line(one)}" for one in update.changes.regressions)
@@ -115,11 +115,11 @@ def repository_files(snapshot: history.Snapshot) -> dict[str, bytes]:
 
 
 def publish(snapshot: history.Snapshot, repository: str, *, dry_run: bool = False) -> Published:
-    """Make the repository show the snapshot; send nothing if it already does.
+    """Write the snapshot's files to the repository; send nothing if the repository has them already.
 
-    All files go into one commit on the parent that was read, so that a reader never sees half a leaderboard. If
-    somebody else committed meanwhile, the repository is read again and only the files that then differ are sent. Other
-    files, earlier history included, stay unchanged.
+    All files go into one commit, so that a reader never sees half a leaderboard. If somebody else commits between
+    reading and writing, the repository is read again, and only files that then differ are sent. Other files in the
+    repository, earlier history included, stay unchanged.
 
     Args:
         snapshot: entries to show.
@@ -157,11 +157,11 @@ def hub_errors(repository: str, kind: Literal["dataset", "model"]) -> Iterator[N
         raise PublishingError(f"{repository}: {problem}: {remedy}") from None
     except (HTTPError, errors.OfflineModeIsEnabled, OSError) as error:
         raise PublishingError(
-            f"{repository}: the hub does not answer ({error_message(error)}): check network and HF_ENDPOINT and "
-            "publish again; what is there already is not sent twice"
+            f"{repository}: the hub does not answer ({error_message(error)}): check network and HF_ENDPOINT, "
+            "then publish again; files that the hub already has are not sent twice"
         ) from None
     except (ValueError, KeyError, TypeError) as error:  # a server that is no hub answers with HTML or other JSON
-        raise PublishingError(f"{repository}: HF_ENDPOINT does not answer as a hub ({error_message(error)})") from None
+        raise PublishingError(f"{repository}: HF_ENDPOINT is no hub ({error_message(error)}): correct it") from None
 
 
 def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message: str) -> Published:
@@ -208,7 +208,7 @@ def missing_files(
 
 
 def hub_api() -> "HfApi":
-    """Return a client with the user's token; no error message shows the token."""
+    """Return a client of the hub with the user's token; no error message shows the token."""
     from huggingface_hub import HfApi, get_token
 
     token = get_token()
@@ -216,6 +216,6 @@ def hub_api() -> "HfApi":
         raise PublishingError("publishing needs a token with write access: set HF_TOKEN, or run `hf auth login`")
     # The transport would refuse such a token with a message that shows it.
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise PublishingError("HF_TOKEN holds a blank, a line break or another character that a token cannot contain")
+        raise PublishingError("HF_TOKEN holds a blank, a line break or another character that no token has: correct it")
     # The client reads HF_ENDPOINT only at import; a long-running process may set the variable later.
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT", "").rstrip("/") or None, token=token)

@@ -1,6 +1,6 @@
-"""Ranking of our entries on the tasks that the verified view has unchanged, and the ranks that change there.
+"""Ranking of measured entries by their scores on verified tasks: tasks whose verdicts hold in the verified view.
 
-Published figures are known for all tasks together only, so this ranking leaves them out.
+Published figures exist only for all tasks together, so this ranking leaves published entries out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from bigcodeflow_leaderboard.entries import LeaderboardEntry, score
 
 
 class VerifiedRank(NamedTuple):
-    """Rank of one entry among our entries, on all tasks and on the verified ones."""
+    """Ranks of a measured entry among measured entries: on all tasks, and on the verified tasks."""
 
     entry: LeaderboardEntry
     original_rank: int
@@ -27,12 +27,12 @@ class VerifiedRank(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        """True if the two ranks differ."""
+        """True if the entry has another rank on the verified tasks than on all tasks."""
         return self.original_rank != self.verified_rank
 
 
 def verified_ranks(store_root: Path | str, entries: Iterable[LeaderboardEntry]) -> list[VerifiedRank]:
-    """Rank our entries, which share split and subset, by their scores on the verified tasks, the best first."""
+    """Rank measured entries by their scores on the verified tasks, the best first; leave out published entries."""
     return ranked([(entry, _verified(store_root, entry)) for entry in entries if entry.origin == "ours"])
 
 
@@ -51,7 +51,7 @@ def ranked(scored: Sequence[tuple[LeaderboardEntry, Estimate]]) -> list[Verified
 
 
 def verified_table(ranks: Sequence[VerifiedRank], title: str) -> Table:
-    """Build a table of both ranks and scores of each entry; entries whose rank changes are emphasized."""
+    """Build a table of ranks and scores on verified and on all tasks; entries whose rank changes are emphasized."""
     names = ("rank", "pass@1", "95 % interval", "tasks", "original rank", "original pass@1")
     columns: list[str | Column] = [
         *(Column(name, "right", wrap="never") for name in names),
@@ -78,7 +78,7 @@ def verified_table(ranks: Sequence[VerifiedRank], title: str) -> Table:
 
 
 def _verified(store_root: Path | str, entry: LeaderboardEntry) -> Estimate:
-    """Return the entry's calibrated score on the verified tasks; its own score without interval if all are verified."""
+    """Return an entry's score on verified tasks; if every task is verified, return its own score, without interval."""
     if entry.run is not None:
         run = recorded_run(open_store(store_root), entry.run.record)
         for one in verified_scores(run.path("dataset"), run.path("execution")):

@@ -1,7 +1,7 @@
-"""Plug-in: rewards for training loops; here a client of a service's /submit, and a reward function for TRL.
+"""Plug-in: rewards for training loops, by a client of a service's route /submit and a reward function for TRL.
 
-Modules: the service's routes that trainers call, and a taskset of the library verifiers. A completion that could not be
-judged has the reward None, never a number.
+``sandbox_fusion`` has the service's routes that trainers call, ``verifiers_taskset`` a taskset of the library
+verifiers. A completion that could not be judged has the reward None, never a number.
 """
 
 import json
@@ -21,7 +21,7 @@ from bigcodeflow.judge.remote.http_client import NotJudgedError, ServiceClient
 logger = logging.getLogger(f"bigcodeflow.{__name__}")
 
 Judgement = dict[str, Any]
-"""``pass`` (bool), ``pass_share`` (0 to 1, or None) and ``verdict``, as docs/service.md describes it."""
+"""Dict with ``pass`` (bool), ``pass_share`` (0 to 1, or None) and ``verdict``, as in docs/service.md."""
 RewardKind = Literal["pass", "pass_share"]
 
 #: Columns of a task that are sent to the service; others, such as prompts and libraries, are not sent.
@@ -35,23 +35,23 @@ class RewardService:
     """Client of a running service that judges completions; thread-safe, and can be pickled."""
 
     url: str
-    """URL, such as http://127.0.0.1:8017."""
+    """URL of the service, such as http://127.0.0.1:8017."""
     time_seconds: float = 20.0
-    """Time limit of each program, in CPU seconds and in wall seconds without those that it waited for a core."""
+    """Limit of each program in seconds: of CPU time, and of wall time without waiting for a core."""
     fail_fast: bool = False
     """End each program at its first failing test: faster, but failed programs have no pass share."""
     concurrency: int = 16
-    """Requests at the same time; their sum over all trainers must stay below the service's --max-queue."""
+    """Most requests at the same time; the sum over all trainers must stay below the service's --max-queue."""
     patience_seconds: float = 600.0
-    """Longest time of retries for one completion while the service is busy, unreachable or faulty."""
+    """Longest time of retries for one completion, in seconds, while the service is busy, unreachable or faulty."""
     key_variable: str = "BIGCODEFLOW_SERVICE_KEY"
     """Environment variable that holds the service's key, if it has one."""
 
     def judge(self, tasks: Sequence[Mapping[str, Any]], completions: Sequence[str]) -> list[Judgement | None]:
-        """Judge each completion for the task at the same position; return None for those that could not be judged.
+        """Return the judgement of each completion for the task at the same position; None if it could not be judged.
 
         Raises:
-            ExecutionError: the service refuses a request, such as for a test that is not valid Python, or a wrong key.
+            ExecutionError: the service refuses a request, for example with a wrong key or an invalid test text.
         """
         service = ServiceConfig(url=self.url, key_variable=self.key_variable, concurrency=self.concurrency)
         with (
@@ -68,7 +68,7 @@ class RewardService:
         return json.dumps({"dataset": "", "id": name, "completion": completion, "config": config}).encode()
 
     def _judged(self, client: ServiceClient, body: bytes) -> Judgement | None:
-        """Send a body and return the judgement; retry while the service cannot judge it, and return None at the end."""
+        """Send a request and return its judgement; retry while the service cannot judge it, and finally return None."""
         deadline = time.monotonic() + self.patience_seconds
         stop = Patience(deadline, _MOST_FAULTS, lambda error: isinstance(error, NotJudgedError))
         try:
@@ -76,7 +76,7 @@ class RewardService:
         except HostRefusedError as error:
             raise ExecutionError(f"the service at {self.url} refuses a completion: {error}") from error
         except HostLostError as error:
-            logger.warning("a completion has no reward: the service at %s: %s", self.url, error)
+            logger.warning("a completion has no reward, as the service at %s did not judge it: %s", self.url, error)
             return None
         judgement: Judgement = answer["extra"]
         return judgement
@@ -92,20 +92,22 @@ class ServiceReward:
     __name__ = "bigcodeflow"
 
     def __init__(self, service: RewardService, kind: RewardKind = "pass") -> None:
-        """Reward passes with 1.0 and others with 0.0 ('pass'), or with the share of passed tests ('pass_share').
+        """Reward passes with 1.0 and failures with 0.0 ('pass'), or each with the share of passed tests ('pass_share').
 
         Raises:
-            ConfigError: ``kind`` is 'pass_share', and programs end at their first failing test.
+            ConfigError: ``kind`` is 'pass_share', but ``service`` ends programs at their first failing test.
         """
         if kind == "pass_share" and service.fail_fast:
-            raise ConfigError("'pass_share' needs a RewardService without fail_fast, or use 'pass'")
+            raise ConfigError(
+                "kind 'pass_share' needs a RewardService without fail_fast: turn fail_fast off, or use kind 'pass'"
+            )
         self._service, self._kind = service, kind
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """Return a reward for each completion, in their order; a completion is a text or a list of messages."""
+        """Return a reward for each completion, in the same order; a completion is a text or a list of messages."""
         given = {name: columns[name] for name in (*TASK_COLUMNS, "task_id") if name in columns}
         if "test" not in given:
-            raise ExecutionError("the data set has no column test, by which completions are judged: add it")
+            raise ExecutionError("the data set has no column 'test' with the tests of its tasks: add this column")
         tasks = [{name: values[number] for name, values in given.items()} for number in range(len(prompts))]
         judgements = self._service.judge(tasks, list(map(_text_of, completions)))
         return [None if found is None else float(found[self._kind]) for found in judgements]

@@ -1,6 +1,6 @@
-"""Routes of SandboxFusion that trainers call: conversion of bodies to a batch of one item, and the responses.
+"""Routes of SandboxFusion's protocol that trainers call: each request becomes a batch with a single item.
 
-Field names are those of that protocol. Features that this service does not have are refused, never ignored.
+Field names are those of SandboxFusion. A request for a feature that this service lacks is refused, not ignored.
 """
 
 import base64
@@ -58,55 +58,55 @@ class TestCases(unittest.TestCase):
 
 
 class RunCodeRequest(ApiModel):
-    """Program to run for its output."""
+    """Python script to run for its output."""
 
     code: str = Field(examples=["print('hello')"])
-    """Python text, run as a script in an interpreter of its own."""
+    """Python text, run as a script in a new interpreter."""
     language: Literal["python"]
     """Other languages are refused."""
     run_timeout: float = Field(default=_DEFAULT_SECONDS, gt=0, le=86_400, allow_inf_nan=False)
     """Time limit in seconds, of CPU time and of wall time without waiting for a core."""
     compile_timeout: float = _DEFAULT_SECONDS
-    """Unused: Python text is compiled in the time of its run."""
+    """Unused: the compilation of Python text counts in ``run_timeout``."""
     memory_limit_MB: int = Field(default=-1, ge=-1)  # noqa: N815 -- the protocol's name
-    """Memory of all its processes, in MiB; -1 and 0 take the service's own."""
+    """Memory limit of all processes of the script, in MiB; -1 and 0 take the service's default."""
     stdin: str | None = None
     """Standard input; null: empty."""
     files: dict[str, str | None] = Field(default_factory=dict)
-    """Contents in base64 by path below the working folder; null is an empty file."""
+    """File contents in base64, by path below the working folder; null means an empty file."""
     fetch_files: list[str] = Field(default_factory=list, max_length=0)
-    """Refused unless empty: print what is needed."""
+    """Must be empty, because no files are returned: print the data that you need."""
     args: list[str] = Field(default_factory=list, max_length=0)
-    """Refused unless empty."""
+    """Arguments of the script; must be empty."""
 
 
 class Options(ApiModel):
-    """Further options of a submission, beyond the protocol's fields; unknown ones, for other services, are ignored."""
+    """Options of a submission beyond the protocol's fields; unknown options, for other services, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     fail_fast: bool = False
-    """True ends the program at its first failing test; ``pass_share`` is null then."""
+    """True: the program ends at its first failing test, and ``pass_share`` is then null."""
 
 
 class SubmissionConfig(ApiModel):
     """Settings for judging a completion."""
 
     provided_data: dict[str, Any] | list[dict[str, Any]] | None = None
-    """The task, or several, of which that with the request's id is used. ``test`` is required: a text with a unittest
-    class TestCases, a script or list of assertions that have to hold, or either as the field ``code`` of an object.
-    ``code_prompt`` is put in front of the program; with ``canonical_solution`` a pass is checked; ``entry_point`` is
-    the function's name, task_func without it."""
+    """The task, or a list of tasks with the task that has the request's id. ``test`` is required: a text with a
+    unittest class TestCases, a script or list of assertions that have to hold, or an object with such a test in its
+    field ``code``. ``code_prompt`` is put in front of the program; with ``canonical_solution`` a pass is checked;
+    ``entry_point`` is the function's name, task_func by default."""
     language: Literal["python", "pytest"] | None = None
     """Other languages are refused."""
     run_timeout: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
-    """Time limit in seconds, of CPU time and of wall time without waiting for a core; null: 20."""
+    """Time limit in seconds, of CPU time and of wall time without waiting for a core; null: 20 s."""
     compile_timeout: float | None = None
     """Unused."""
     custom_extract_logic: None = None
     """Refused: the service executes no code outside a sandbox."""
     dataset_type: str | None = None
-    """Unused, as are the next two."""
+    """Unused."""
     locale: str | None = None
     """Unused."""
     is_fewshot: bool | None = None
@@ -116,27 +116,27 @@ class SubmissionConfig(ApiModel):
 
 
 class SubmitRequest(ApiModel):
-    """A model's answer, with the task that it answers."""
+    """Model's answer to a task, and the task itself."""
 
     dataset: str
     """Any name: the service holds no data sets."""
     id: int | str
     """Id of the task; the response has the same ``id``."""
     completion: str
-    """The answer; the program is taken out of it as the robust sanitizer does."""
+    """The model's answer, from which the robust sanitizer extracts the program."""
     config: SubmissionConfig
-    """The task, and how it is judged."""
+    """The task, and settings for judging the completion."""
 
 
 class CommandRunResult(ApiModel):
     """Result of a process."""
 
     status: Literal["Finished", "TimeLimitExceeded"]
-    """True if it ended within its time."""
+    """'Finished' if the process ended within its time limit; else 'TimeLimitExceeded'."""
     execution_time: float
-    """Wall seconds."""
+    """Wall time in seconds."""
     return_code: int | None
-    """Exit code, above 128 for signals; null where its time ran out."""
+    """Exit code, above 128 after a signal; null after the time limit."""
     stdout: str
     """Standard output; its end, if it is longer than the service keeps."""
     stderr: str
@@ -144,16 +144,16 @@ class CommandRunResult(ApiModel):
 
 
 class RunCodeResponse(ApiModel):
-    """Result of a program. If nothing is known about the program, the HTTP status is 504 instead."""
+    """Result of a script. If nothing is known about the script, the HTTP status is 504 instead."""
 
     status: Literal["Success", "Failed"]
-    """True if it ended with exit code 0."""
+    """'Success' if the process ended with exit code 0; else 'Failed'."""
     message: str
-    """Why it failed, where its exit code does not say it."""
+    """Reason of a failure that the exit code does not show, and notes on shortened output."""
     compile_result: None = None
     """Always null: Python has no separate compilation."""
     run_result: CommandRunResult
-    """Result of the program's process."""
+    """Result of the process."""
     executor_pod_name: None = None
     """Always null."""
     files: dict[str, str] = Field(default_factory=dict)
@@ -166,37 +166,37 @@ class TestCase(ApiModel):
     __test__ = False  # no test class of pytest, whatever its name begins with
 
     passed: bool
-    """True if it passed."""
+    """True if the test passed."""
     exec_info: RunCodeResponse
-    """Its time, and its traceback as standard error."""
+    """Time of the test, and its traceback as standard error."""
     test_info: dict[str, str]
-    """``name`` and ``outcome``, as a verdict has them."""
+    """``name`` and ``outcome`` of the test, as in a verdict."""
 
 
 class Judgement(ApiModel):
-    """Values that trainers reward."""
+    """Values from which trainers compute a reward."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
     passed: bool = Field(alias="pass")
     """The same as ``accepted``."""
     pass_share: float | None
-    """The same as in ``verdict``."""
+    """Share of the expected tests that passed, as in ``verdict``."""
     verdict: Verdict
-    """The whole verdict."""
+    """Verdict with all its fields."""
 
 
 class EvalResult(ApiModel):
-    """Verdict on a completion. If nothing is known about it, the HTTP status is 504 instead."""
+    """Verdict on a completion. If nothing is known about the completion, the HTTP status is 504 instead."""
 
     id: int | str
     """The request's ``id``."""
     accepted: bool
     """True if every test passed, and the program did not tamper."""
     extracted_code: str
-    """The program that was taken out of the completion."""
+    """The program that was extracted from the completion."""
     full_code: str
-    """The program as it was executed: with the task's code_prompt in front, where there is one."""
+    """The executed program: the task's code_prompt, if any, and the extracted program."""
     test_code: str
     """The test text."""
     tests: list[TestCase]
@@ -206,14 +206,14 @@ class EvalResult(ApiModel):
 
 
 class Submission(NamedTuple):
-    """A completion as a batch of one item."""
+    """Request to judge a completion, as a batch with a single item, and the program from the completion."""
 
     batch: ParsedBatch
     request: SubmitRequest
     solution: str
 
     def response(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the response's fields; raise RequestRefusedError if the verdict tells nothing about the program."""
+        """Return the response's fields; raise RequestRefusedError if the verdict says nothing about the program."""
         if verdict["status"] == "infra_error":
             raise not_judged(verdict["module_trace"] or verdict["exit"])
         [item] = self.batch.request.items
@@ -236,7 +236,7 @@ ROUTES = Routes(_router, (RunCodeRequest, SubmitRequest), password=True)
 
 @_router.post("/run_code", response_model=RunCodeResponse, **body_options(RunCodeRequest, 503, 504))
 async def run_code(request: Request, service: OwnService) -> Response:
-    """Run a Python script for what it prints."""
+    """Run a Python script and return its output."""
     with ExitStack() as held:
         batch = await service.read(await read_body(request, service, held), parse_run)
         return json_response(response_to_run(await service.verdict_of(batch, request.is_disconnected)))
@@ -270,14 +270,14 @@ def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvi
 
 
 def response_to_run(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the response's fields; raise RequestRefusedError if the verdict tells nothing about the script."""
+    """Return the response's fields; raise RequestRefusedError if the verdict says nothing about the script."""
     timed_out = verdict["status"] == "timeout"
     launched = verdict["status"] == "crash" and verdict["exit"].startswith("exit ")
     if not (launched or timed_out or verdict["status"] in ("out_of_memory", "tampered")):
         raise not_judged(verdict["module_trace"] or verdict["exit"])
     code = None if timed_out else int(verdict["exit"].split()[1]) if launched else 137
-    messages = ["" if launched else f"ended for {verdict['failure_kind']}"]
-    messages += [f"{name} was longer: this is its tail" for name in _STREAMS if verdict[f"{name}_truncated"]]
+    messages = ["" if launched else f"ended because of {verdict['failure_kind']}"]
+    messages += [f"{name} was longer: only its end is kept" for name in _STREAMS if verdict[f"{name}_truncated"]]
     return _run_response(code, verdict["wall_seconds"], verdict, "; ".join(filter(None, messages)))
 
 
@@ -306,18 +306,18 @@ def parse_submission(body: bytes, settings: ServingSettings, environment: Instal
 
 
 def not_judged(reason: str) -> RequestRefusedError:
-    """Make the refusal for a program that could not be judged.
+    """Return the error (status 504) for a program that could not be judged.
 
-    504 is the only status after which all known clients repeat the request; the protocol's own SandboxError is final
-    for some of them, which then score the program as failed.
+    504 is the only status after which all known clients repeat the request. After the protocol's own SandboxError, some
+    clients do not repeat the request, and score the program as failed.
     """
-    line = f"the service could not judge it ({reason[-500:].strip()}): send it again"
+    line = f"the service could not judge the program ({reason[-500:].strip()}): send it again"
     return request_parsing.busy(line, HTTPStatus.GATEWAY_TIMEOUT)
 
 
 def _batch(item: Item, memory_mib: int = 0) -> BatchRequest:
     if 0 < memory_mib < _LEAST_MEMORY_MIB:
-        raise refusal([f"memory_limit_MB: {memory_mib} is too little: ask for {_LEAST_MEMORY_MIB} or more"])
+        raise refusal([f"memory_limit_MB: {memory_mib} is too little: ask for {_LEAST_MEMORY_MIB} MiB or more"])
     return BatchRequest(items=[item], limits=RequestedLimits(memory_mib=memory_mib if memory_mib > 0 else None))
 
 
@@ -325,11 +325,11 @@ def _wrong_files(files: Mapping[str, str | None]) -> Iterator[str]:
     for name, content in files.items():
         path = PurePosixPath(name)
         if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in name or path.name == _SCRIPT:
-            yield f"files: {name!r} is no path below the working folder, or is {_SCRIPT}: name it otherwise"
+            yield f"files: {name!r} must be a path below the working folder, other than {_SCRIPT}: rename it"
         try:
             base64.b64decode(content or "", validate=True)
         except (binascii.Error, ValueError):  # ValueError: characters beyond ASCII
-            yield f"files: the content of {name!r} is no base64: encode it"
+            yield f"files: the content of {name!r} is not base64: encode the content"
 
 
 def _row_of(request: SubmitRequest) -> dict[str, Any]:
@@ -338,20 +338,20 @@ def _row_of(request: SubmitRequest) -> dict[str, Any]:
     rows = [given] if isinstance(given, dict) else [row for row in given or () if row.get("id") == request.id]
     if len(rows) != 1:
         raise refusal(
-            [f"config.provided_data: {len(rows)} tasks with the id {request.id!r}: send one, as the service has none"]
+            [f"config.provided_data has {len(rows)} tasks with the id {request.id!r}: send exactly one such task"]
         )
     row = dict(rows[0])
     test, labels = row.get("test"), row.get("labels")
     optional = ("code_prompt", "complete_prompt", "canonical_solution", "entry_point")
-    wrong = [f"{name}: is no text" for name in optional if not isinstance(row.get(name), str | None)]
+    wrong = [f"{name}: must be a text" for name in optional if not isinstance(row.get(name), str | None)]
     if isinstance(test, dict):
-        wrong += ["test.asset: files of a test are not offered here"] if test.get("asset") else []
+        wrong += ["test.asset: files of a test are not supported: leave it empty"] if test.get("asset") else []
         test = test.get("code")
     if isinstance(test, list) and all(isinstance(line, str) for line in test):
         test = "\n".join(test)
-    wrong += [] if isinstance(test, str) else ["test: is no text"]
+    wrong += [] if isinstance(test, str) else ["test: must be a text"]
     language = labels.get("programming_language") if isinstance(labels, dict) else None
-    wrong += [] if language in (None, "python") else [f"labels.programming_language: {language!r} is not executed here"]
+    wrong += [] if language in (None, "python") else [f"labels.programming_language: {language!r} is not python"]
     if wrong:
         raise refusal(f"config.provided_data.{line}" for line in wrong)
     return row | {"test": test}

@@ -1,6 +1,6 @@
-"""Tasks with tests as a taskset of the library verifiers, whose reward is the verdict of a running service.
+"""Taskset for the library verifiers, of tasks with tests; rewards come from the verdicts of a running service.
 
-verifiers loads a taskset by the name of a top-level module; docs/rewards.md shows one with this taskset.
+The library loads a taskset by the name of a top-level module; docs/rewards.md shows a module with this taskset.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class TestedConfig(vf.TaskConfig):
     fail_fast: bool = False
     """End each program at its first failing test."""
     patience_seconds: float = 600.0
-    """Longest time of retries for a reply while the service is busy, unreachable or faulty, in seconds."""
+    """Longest time of retries for a reply, in seconds, while the service is busy, unreachable or faulty."""
 
 
 class TestedTask(vf.Task[TestedData, vf.State, TestedConfig]):
@@ -58,7 +58,7 @@ class TestedTask(vf.Task[TestedData, vf.State, TestedConfig]):
         function = ServiceReward(service, config.kind)
         [found] = await asyncio.to_thread(function, [self.data.prompt], [trace.last_reply], **columns)
         if found is None:
-            raise vf.SandboxError(f"the service at {config.service_url} could not judge the reply")
+            raise vf.SandboxError(f"the service at {config.service_url} could not judge the reply: read the run's log")
         return found
 
 
@@ -66,11 +66,11 @@ class TestedTasksetConfig(vf.TasksetConfig):
     """Settings of the taskset: its file, prompts and judging."""
 
     tasks: Path = Path("tasks.jsonl")
-    """JSON Lines with BigCodeBench's columns, a task each."""
+    """JSON Lines file with BigCodeBench's columns, one task per line."""
     prompt: str = "instruct_prompt"
-    """Column that a model is shown."""
+    """Column with the prompt for the model."""
     task: TestedConfig = TestedConfig()
-    """Settings of the judge of completions."""
+    """Settings for judging completions."""
 
 
 class TestedTaskset(vf.Taskset[TestedTask, TestedTasksetConfig]):

@@ -1,1 +1,1 @@
-"""Plug-in: the Gradio space: a page for people, and the HTTP service for machines."""
+"""Plug-in for a Gradio space, with a page for people and the HTTP service for programs."""

@@ -45,7 +45,7 @@ _Move = Callable[[str | Path | None], Awaitable[str | None]]
 
 
 class RunProgress:
-    """Stages of an evaluation: a listener that the evaluation's thread calls, and that the page reads."""
+    """Progress of an evaluation's stages: the evaluation's thread updates the progress, and the page shows it."""
 
     def __init__(self) -> None:
         self._stages: dict[str, StageProgress] = {}
@@ -63,9 +63,10 @@ class RunProgress:
 
 
 class Evaluations:
-    """Evaluations, executed one after the other; if a client leaves, its evaluation still continues to its end.
+    """Queue of evaluations, executed one after the other; if a client leaves, its evaluation still runs to its end.
 
-    ``store`` keeps artifacts; ``service`` is ``execution.service`` of the space itself, so that all share its cores.
+    ``store`` is the folder of artifacts. ``service`` holds settings ``execution.service`` that name the space itself,
+    so that all evaluations share the space's cores.
     """
 
     def __init__(self, environment: InstalledEnvironment, store: str, service: Mapping[str, Any]) -> None:
@@ -84,7 +85,7 @@ class Evaluations:
         k: Sequence[int] = (1, 5, 10),
         limits: Mapping[str, int] | None = None,
     ) -> Iterator["Future[FinishedRun]"]:
-        """Queue an evaluation, which begins when the previous one has ended; its files exist until the block ends."""
+        """Queue an evaluation and yield its future; the files of the evaluation exist until the block ends."""
         samples = uploaded(upload)
         given: dict[str, Any] = {
             "name": re.sub(r"[^\w.\-+]", "-", samples.name.partition(".jsonl")[0])[:120] or "space",
@@ -103,7 +104,7 @@ class Evaluations:
         }
         try:
             if dataset["source"] not in DATASETS:
-                raise ConfigError(f"dataset {dataset['source']!r} is none of {', '.join(DATASETS)}")
+                raise ConfigError(f"dataset {dataset['source']!r} is unknown: choose {', '.join(DATASETS)}")
             config = load_settings(given, "space")
             folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
             running = self._pool.submit(perform_and_record, config.model_copy(update={"out": str(folder)}), progress)
@@ -153,7 +154,7 @@ def add_page(evaluations: Evaluations) -> None:
 async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: Any) -> AsyncIterator[_Shown]:
     """Evaluate a sample file; yield the page's outputs during the evaluation and at its end."""
     if not samples:
-        raise gradio.Error("choose a sample file first", print_exception=False)
+        raise gradio.Error("there is no sample file: choose a sample file first", print_exception=False)
     source, _, split, subset, ids, calibrated = chosen
     dataset = {"source": source, "split": split, "subset": subset, "ids": ids.strip()}
     progress = RunProgress()
@@ -186,7 +187,7 @@ def _results(run: FinishedRun) -> tuple[str, list[list[Any]], list[str]]:
 
 
 def add_predict(evaluations: Evaluations) -> None:
-    """Add the endpoint of ``bigcodebench.evaluate --execution gradio`` to the current blocks."""
+    """Add the endpoint /predict, which ``bigcodebench.evaluate --execution gradio`` calls, to the current page."""
 
     # Gradio takes names, types and defaults from the function; clients of the original use these names.
     async def predict(
@@ -205,9 +206,9 @@ def add_predict(evaluations: Evaluations) -> None:
         selective_evaluate: str = "",
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         if not samples or check_gt_only:
-            raise gradio.Error("give a sample file; ground truths alone are not checked here", print_exception=False)
+            raise gradio.Error("samples must be a file, and check_gt_only must be false", print_exception=False)
         if not re.fullmatch(r"\s*\d{1,4}(\s*,\s*\d{1,4})*\s*", str(pass_k)):
-            raise gradio.Error(f"pass_k {pass_k!r} is no list of numbers such as 1,5,10", print_exception=False)
+            raise gradio.Error(f"pass_k is {pass_k!r}, but it must be numbers such as 1,5,10", print_exception=False)
         view = {"source": evaluations.dataset, "split": split, "subset": subset, "ids": selective_evaluate or ""}
         k = [int(part) for part in str(pass_k).split(",")]
         limits = {"address_space_mib": int(max_as_limit)}
@@ -228,7 +229,7 @@ def accept_only_uploads(blocks: gradio.Blocks) -> None:
     """Restrict all functions of ``blocks`` to uploaded files, whichever parameter names the file.
 
     Before Gradio handles a call, it copies each file that the call names into its upload folder: any file that this
-    process can read, or the content of a URL. For a mounted app it does not check the path, so it is checked here.
+    process can read, or the content of a URL. In a mounted app Gradio does not check the path, so this function does.
     """
     for field in (field for function in blocks.fns.values() for field in function.inputs):
         move = field.async_move_resource_to_block_cache
@@ -240,12 +241,12 @@ def accept_only_uploads(blocks: gradio.Blocks) -> None:
 
 
 def uploaded(path: str | Path) -> Path:
-    """Return the resolved path of an uploaded file; raise gradio.Error for a path outside of the upload folder.
+    """Return the resolved path of an uploaded file; raise gradio.Error for a path outside the upload folder.
 
-    Calls that name a file as a stream need this check too: Gradio passes such a path on unchanged.
+    Calls that name a file as a stream also need this check, because Gradio does not change such a path.
     """
     folder, file = Path(get_upload_folder()).resolve(), Path(path).resolve()
     if not (file.is_relative_to(folder) and file.is_file()):
-        reason = "this file was not uploaded to the space: upload it, then name the path that comes back"
+        reason = "this file was not uploaded to the space: upload it, and use the path that the upload returns"
         raise gradio.Error(reason, print_exception=False)
     return file

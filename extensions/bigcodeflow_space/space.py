@@ -43,7 +43,7 @@ def _option(default: Any, description: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SpaceSettings:
-    """Options of the command line."""
+    """Options of the space's command line."""
 
     environment: str = _option("bigcodebench", "sandbox environment that programs run in")
     host: str = _option("127.0.0.1", "address to listen on; beyond loopback a key is needed")
@@ -51,8 +51,8 @@ class SpaceSettings:
     key_variable: str = _option("BIGCODEFLOW_SERVICE_KEY", "environment variable with the key that is asked for")
     cores: int = _option(0, "cores to keep busy; 0 takes all")
     slots_per_core: int = _option(8, "items in flight for each core")
-    calls: int = _option(64, "batches of machines, as large as they may be, that are taken at the same time")
-    queue: int = _option(64, "batches that wait beside these, and events of the page that wait")
+    calls: int = _option(64, "largest batches of HTTP clients that may be open at the same time")
+    queue: int = _option(64, "further batches that may wait, and events of the page that may wait")
     most_mib: int = _option(64, "size of an upload or a batch")
     most_items: int = _option(1000, "items of one batch")
     most_seconds: float = _option(3600.0, "time limit that an item may ask for")
@@ -83,8 +83,8 @@ class SpaceSettings:
 class Gate:
     """Middleware that passes on requests with the right key (Bearer or basic password) and a small enough body.
 
-    Without a key, the host must be this machine's name: a page of another site can make its own name resolve to
-    loopback. Requests of other sites' pages, which browsers mark with Origin, are refused.
+    If the space has no key, the request's Host header must name this machine, because another site can make its
+    own name resolve to loopback. Requests from pages of other sites, which browsers mark with Origin, are refused.
     """
 
     def __init__(self, app: ASGIApp, *, key: str, most_bytes: int) -> None:
@@ -131,7 +131,7 @@ def require_key_or_loopback(settings: SpaceSettings) -> None:
     if not is_loopback(settings.host) and not settings.key:
         raise ConfigError(
             f"a space on {settings.host} executes programs for everybody who finds it: put a key into "
-            f"{settings.key_variable}, or listen on 127.0.0.1"
+            f"the environment variable {settings.key_variable}, or listen on 127.0.0.1"
         )
 
 

@@ -3,9 +3,9 @@
 Each function runs the stages up to its own, in this process and without Prefect, and returns that stage's table as a
 polars frame, with the columns that ``bigcodeflow.core.schemas`` describes. ``config`` is what `load_config` returns, or
 the name or path of a preset. Results in the store are not computed again,
-and an interrupted call continues where it stopped, since answers and verdicts are stored one by one. ``samples``
-replace those of ``samples.source``; ``progress`` shows each stage on standard error. Errors that a user can correct are
-:class:`BigCodeFlowError`; they say what is wrong, where, and what to do.
+and an interrupted call continues where it stopped, since answers and verdicts are stored one by one. The argument
+``samples`` replaces the setting ``samples.source``; ``progress`` shows each stage on standard error. Errors that a user
+can correct are :class:`BigCodeFlowError`; they say what is wrong, where, and what to do.
 """
 
 import html
@@ -45,16 +45,16 @@ _ROWS = "give a file's path, a polars frame, or rows such as {'task_id': 'BigCod
 def load_config(
     preset: str | Path | None = None, overrides: str | Iterable[str] = (), options: Mapping[str, Any] | None = None
 ) -> RunConfig:
-    """Read a preset (a YAML file or a shipped one's name); apply settings by path, then overrides such as 'a.b=1'.
+    """Read a preset (path of a YAML file, or name of a shipped preset); apply ``options``, then ``overrides``.
 
     Raises:
-        ConfigError: one line for each problem, naming file, option or override, key, value and remedy.
+        ConfigError: a setting is wrong; the message has a line for each problem, with place, value and remedy.
     """
     _require(preset, str | Path | None, "preset", "give the name or path of a preset")
     _require(options, Mapping | None, "options", "give settings by path, such as {'dataset.ids': '0-4'}")
     remedy = "give texts such as 'dataset.ids=0-4'"
     if isinstance(overrides, Mapping):
-        raise ConfigError(f"overrides: must not be a dict: {remedy}, or options={overrides!r}")
+        raise ConfigError(f"overrides: must not be a dict: {remedy}, or pass options={overrides!r}")
     _require(overrides, Iterable, "overrides", remedy)
     lines = (overrides,) if isinstance(overrides, str) else tuple(overrides)
     for text in (*lines, *(options or ())):
@@ -66,7 +66,7 @@ def load_config(
 
 
 def load_tasks(config: Config, *, progress: bool = True) -> pl.DataFrame:
-    """Return the tasks that the run judges, one row per task; only the dataset section and the store are used.
+    """Return the tasks that the run judges, one row per task; only the settings ``dataset`` and ``store`` matter.
 
     Raises:
         DatasetError: the dataset is absent, unreachable or not permitted.
@@ -82,7 +82,7 @@ def generate(config: Config, *, progress: bool = True) -> pl.DataFrame:
     If a model gave no answer to a sample, the column ``error`` has the reason.
 
     Raises:
-        ConfigError: the sampling parameters are a grid; ``bigcodeflow generate`` runs those.
+        ConfigError: a sampling parameter has several values (a grid), which only ``bigcodeflow generate`` accepts.
         SamplesError: the sample file is absent or has defects.
         GenerationError: the model cannot be asked.
     """
@@ -90,10 +90,10 @@ def generate(config: Config, *, progress: bool = True) -> pl.DataFrame:
 
 
 def sanitize(config: Config, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """Extract the program from each answer, one row per sample.
+    """Extract the program from each answer; return the programs, one row per sample.
 
     Raises:
-        SamplesError: the samples have defects; all are named.
+        SamplesError: the samples have defects; the message names all defects.
     """
     return _table_of("sanitizing", config, samples, progress=progress)
 
@@ -105,9 +105,9 @@ def evaluate(config: Config, samples: Samples | None = None, *, progress: bool =
     seconds.
 
     Raises:
-        SamplesError: the samples have defects; all are named.
+        SamplesError: the samples have defects; the message names all defects.
         EnvironmentUnusableError: the sandbox environment is not built.
-        SandboxUnavailableError: no sandbox can be started here.
+        SandboxUnavailableError: no sandbox can be started on this machine.
         ExecutionError: the cluster could not be reached or started.
     """
     return _table_of("execution", config, samples, progress=progress)
@@ -139,12 +139,12 @@ def run(config: Config, *, progress: bool = True) -> "RunResults":
 
 
 def read_results(name: str = "latest", store: str | Path = "results/store") -> "RunResults":
-    """Return the results of a recorded run; 'latest' takes the latest run of all.
+    """Return the results of a recorded run; 'latest' selects the latest run of the store.
 
     ``name`` is the run's record, name or model, or a title such as 'gpt-4o · hard · instruct'.
 
     Raises:
-        ArtifactError: no run, or several different ones, have that name.
+        ArtifactError: no run has this name, or several different runs have this name.
     """
     _require(name, str, "name", "give the name, model, title or record of a run, or 'latest'")
     _require(store, str | Path, "store", "give the folder or the URL of a store")
@@ -163,9 +163,9 @@ def _table(artifact: str) -> property:
 
 @dataclass(frozen=True, repr=False)
 class RunResults:
-    """One recorded run; each table is read at its first use. A notebook shows its scores.
+    """A recorded run; each table is read at its first use. A notebook shows the run's scores.
 
-    A table raises ArtifactError if the run did not make it or retention removed it.
+    Reading a table raises ArtifactError if the run did not make the table, or retention removed the table.
     """
 
     recorded: RecordedRun
@@ -185,7 +185,7 @@ class RunResults:
 
     @property
     def scores(self) -> pl.DataFrame:
-        """pass@k over all tasks: variant, k, value, ci_low, ci_high, n_tasks and n_samples."""
+        """pass@k over all tasks, in the columns variant, k, value, ci_low, ci_high, n_tasks and n_samples."""
         names = ("variant", "k", "value", "ci_low", "ci_high", "n_tasks", "n_samples")
         found: pl.DataFrame = self.metrics.filter(metric="pass@k", slice_kind="all").select(names)
         return found
@@ -207,7 +207,7 @@ def _settings(config: Config) -> RunConfig:
 
 
 def _require(value: Any, kind: Any, argument: str, remedy: str) -> None:
-    """Raise ConfigError if an argument has another type."""
+    """Raise ConfigError if the value of ``argument`` is not of the type ``kind``; the message ends with ``remedy``."""
     if not isinstance(value, kind):
         raise ConfigError(f"{argument}: is a {type(value).__name__}: {remedy}")
 
@@ -221,7 +221,7 @@ def _table_of(stage: str, config: Config, samples: Samples | None, *, progress: 
 
 @contextmanager
 def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunConfig]:
-    """Yield a configuration with the caller's samples, written to a temporary file, so that the usual checks apply."""
+    """Yield ``config`` with ``samples`` as sample file; rows go to a temporary file, so that the usual checks apply."""
     if samples is None:
         yield config
         return
@@ -248,5 +248,5 @@ def _line(number: int, row: Any) -> str:
         return json.dumps({name: value for name, value in row.items() if value is not None}) + "\n"
     except (TypeError, ValueError) as error:
         raise SamplesError(
-            f"samples, row {number}: holds what JSON does not ({error}): give texts and numbers"
+            f"samples, row {number}: has a value that JSON cannot hold ({error}): give texts and numbers"
         ) from None

@@ -1,4 +1,4 @@
-"""Record a finished run, whatever started it: result files, run record, study of its rounds, catalog and report."""
+"""Begin runs and record finished runs: result files, run record, study of the rounds, catalog and report."""
 
 import json
 import logging
@@ -37,7 +37,7 @@ class RunContext(NamedTuple):
     resolved: ResolvedRun
     started_at: datetime
     has_new_folder: bool = False
-    """True if the folder of the result files was not configured, but made up for this run."""
+    """True if no folder of the result files was configured, so that this run got a new folder."""
 
 
 class Outputs(NamedTuple):
@@ -48,11 +48,11 @@ class Outputs(NamedTuple):
     record: str
     """Name of the run's record in the store."""
     report: Path | None = None
-    """None if no report could be written."""
+    """Path of the report; None if no report could be written."""
     rounds: ArtifactRef | None = None
     """Study of the run's rounds; None for a run of one round."""
     selection: str = ""
-    """Share of the subset's tasks that were judged, such as '60 of 1,140 tasks'; empty for all."""
+    """Share of the subset's tasks that were judged, such as '60 of 1,140 tasks'; empty if all tasks were judged."""
 
 
 class FinishedRun(NamedTuple):
@@ -70,8 +70,8 @@ def begin_run(
 ) -> RunContext:
     """Begin a run: choose its results folder (see `in_own_folder`), and resolve its settings.
 
-    ``created_at`` and ``token`` are part of a separate folder's name. Raises ConfigError if ``out`` holds the results
-    of another run.
+    If ``config.out`` is empty, the run gets a new folder, whose name contains ``created_at`` and ``token``. Raises
+    ConfigError if the folder ``config.out`` holds the results of another run.
     """
     started_at = datetime.now(UTC)
     resolved = resolve(config)
@@ -88,11 +88,11 @@ def perform_and_record(config: RunConfig, listener: Listener) -> FinishedRun:
 
 
 def record_run(context: RunContext, artifacts: RunArtifacts) -> FinishedRun:
-    """Write everything that a run leaves besides its artifacts.
+    """Write all outputs of a run except its artifacts, and return them with the run.
 
-    Into the run's folder: the original's result files, verdicts.parquet, metrics.parquet, run.json and report.html.
-    Into the store: the run's record, the study of its rounds, and the catalog. A run that found every artifact in the
-    store writes into the folder of the run that left them, unless a folder was configured. results/latest leads there.
+    The run's folder gets the original's result files, verdicts.parquet, metrics.parquet, run.json and report.html. The
+    store gets the run's record, the study of its rounds, and the catalog. If an earlier run has the same artifacts and
+    no folder was configured, the files go into the earlier run's folder. The link results/latest leads to the folder.
     """
     context = _in_earlier_folder(context, artifacts) if context.has_new_folder else context
     config, store, evaluated_at = context.config, context.resolved.store, datetime.now().astimezone()
@@ -112,7 +112,7 @@ def record_run(context: RunContext, artifacts: RunArtifacts) -> FinishedRun:
 
 
 def _in_earlier_folder(context: RunContext, artifacts: RunArtifacts) -> RunContext:
-    """Return the context with the folder of the latest run with these settings and artifacts, if that is still its."""
+    """Return the context, with the folder of the latest earlier run with the same name and artifacts, if any."""
     keys, rounds = {name: ref.key for name, ref in artifacts.by_stage.items()}, [one.keys for one in artifacts.rounds]
     for run in reversed(recorded_runs(context.resolved.store.location)):
         out = str(run.config.get("out") or "")
@@ -125,7 +125,7 @@ def _in_earlier_folder(context: RunContext, artifacts: RunArtifacts) -> RunConte
 
 
 def _link_latest(folder: Path) -> None:
-    """Let results/latest lead to a run's folder, where there is a folder 'results' and links can be made."""
+    """Make the link results/latest lead to ``folder``; do nothing without a folder 'results' or support for links."""
     link = Path("results/latest")
     with suppress(OSError):
         if link.parent.is_dir() and (link.is_symlink() or not link.exists()):
@@ -135,7 +135,7 @@ def _link_latest(folder: Path) -> None:
 
 
 def reused_result(plan: Plan, artifacts: RunArtifacts, resolver: Resolver) -> MemberResult:
-    """Return the result row of a sweep's run whose artifacts all existed before; record the run if it is not."""
+    """Return a sweep's result row for a run whose artifacts all existed before; record the run if it has no record."""
     if not plan.recorded or recorded_in(plan.member.config.out) != plan.recorded.record:
         record_run(begin_run(plan.member.config, resolver), artifacts)
     return finished_result(plan, artifacts, outcome="reused")
@@ -172,7 +172,7 @@ def _result_files(
 
 
 def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
-    """Write RUN_FILE, which names the run whose results a folder holds; without ``record`` they are incomplete."""
+    """Write RUN_FILE, which names the run that owns ``folder``; ``record`` is empty until the run is recorded."""
     write_atomically(folder / RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
 
 

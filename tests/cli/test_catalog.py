@@ -36,7 +36,7 @@ def test_one_view_is_explained(store: Path, capsys: pytest.CaptureFixture[str]) 
     output = " ".join(capsys.readouterr().out.split())
     assert "solve_rate │ DOUBLE" in output
     assert "n_passed / n_judged" in output
-    with pytest.raises(ArtifactError, match="has no view 'pass'; it has runs, pass_at_k, metrics"):
+    with pytest.raises(ArtifactError, match="has no view 'pass': name one of runs, pass_at_k, metrics"):
         catalog(view="pass", store=str(store))
 
 

@@ -328,7 +328,7 @@ def test_env_check_names_what_cannot_be_judged(
     write_lines(tmp_path / "mine.jsonl", TASKS[0] | prompts, TASKS[1] | {"test": test})
     done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", "--workers", "1", check=False)
     assert done.returncode == 1
-    for part in ("a library", "infra_error", "oracle: 1 of 2 pass", "stub does not hold: Starter/1 passes"):
+    for part in ("a library", "infra_error", "oracle: 1 of 2 pass", "control stub failed: Starter/1 passes"):
         assert part in done.stdout
     assert "1 of 2 tasks can be judged" in done.stderr
 

@@ -30,7 +30,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--env-file .*absent cannot be read \(No such file"):
         read_env_file(tmp_path / "absent")
     (tmp_path / "binary").write_bytes(b"\xff\xfe=")
-    with pytest.raises(ConfigError, match="it is no text"):
+    with pytest.raises(ConfigError, match="it is not a text file"):
         read_env_file(tmp_path / "binary")
 
 

@@ -122,7 +122,7 @@ def test_other_source_texts_are_refused_with_the_choices(text: str, tmp_path: Pa
     with pytest.raises(DatasetError, match=r"starter.*bigcode/bigcodebench@v0\.1\.4.*\.jsonl\.gz"):
         parse_source(text)
     (tmp_path / "tasks.csv").touch()
-    with pytest.raises(DatasetError, match=r"takes \.parquet"):
+    with pytest.raises(DatasetError, match=r"ends in \.parquet"):
         parse_source(str(tmp_path / "tasks.csv"))
 
 

@@ -78,7 +78,7 @@ def test_all_bad_rows_are_named_at_once(make_task) -> None:
         "mine.jsonl, line 4 (Mine/0)",
     ]
     assert "column 'libs' is missing" in problems[-2]
-    assert problems[-1].endswith("task_id is that of mine.jsonl, line 1 too: give each task its own")
+    assert problems[-1].endswith("task_id is also used in mine.jsonl, line 1: give each task its own id")
 
 
 def test_a_column_that_no_row_has_is_said_once(make_task) -> None:

@@ -56,9 +56,9 @@ def test_positions_are_those_before_the_view(source: Path) -> None:
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        ({"ids": "5000,13,x"}, r"dataset\.ids: 5000, x is not in the dataset; valid are numbers 0 to 1139"),
-        ({"libraries": ("numpy", "nope")}, r"unknown: nope; known here: json, Levenshtein, numpy, requests"),
-        ({"domains": ("Nope",)}, r"unknown: Nope; known here: Computation, Cryptography, General, Network, System"),
+        ({"ids": "5000,13,x"}, r"dataset\.ids: 5000, x is not in the dataset: correct it; valid are numbers 0 to 1139"),
+        ({"libraries": ("numpy", "nope")}, r"nope is unknown here: choose from json, Levenshtein, numpy, requests"),
+        ({"domains": ("Nope",)}, r"Nope is unknown here: choose from Computation, Cryptography, General, Network"),
         ({"domains": ("Cryptography",)}, "no task matches domains Cryptography"),
         ({"subset": "hard", "ids": "1-2"}, "no task matches subset hard and ids 1-2"),
     ],

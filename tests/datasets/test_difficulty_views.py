@@ -99,7 +99,7 @@ def test_other_rates_are_another_dataset(tasks: Path, rates: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"task_id": "Mine/0", "solve_rate": 101}', r"line 1 \(Mine/0\): solve_rate is 101: write percent, 0 to 100"),
+        ('{"task_id": "Mine/0", "solve_rate": 101}', r"line 1 \(Mine/0\): solve_rate is 101: write a percentage, 0"),
         ('{"task_id": "Mine/0"}', "solve_rate is None"),
         ('{"solve_rate": 5}', "line 1: has no task_id"),
     ],

@@ -179,7 +179,7 @@ def test_neither_network_nor_cache_is_one_clear_error(hub: HubDouble, offline: b
 def test_a_network_lost_before_the_download_is_named(hub: HubDouble, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hub that goes away between resolving and loading gives a typed error, online and offline."""
     resolved = resolve(_config())
-    with pytest.raises(DatasetError, match="is not cached and offline was asked for"):
+    with pytest.raises(DatasetError, match="is not cached, and the run is offline"):
         load_tasks(_config(offline=True), resolved)
     hub.stop()
     monkeypatch.setattr(time, "sleep", lambda _: None)  # the client tries again for 23 s

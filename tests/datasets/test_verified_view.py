@@ -103,8 +103,8 @@ def test_an_overlay_changes_the_columns_that_it_has(make_task: Make, write_parqu
     [
         ({"task_id": ["Mine/0"], "test": "x"}, "which the dataset does not have"),
         ({"task_id": "Mine/7", "test": "x"}, "corrects 'Mine/7', which the dataset does not have"),
-        ({"task_id": "Mine/0", "tests": "x"}, "has no column tests"),
-        ({"task_id": "Mine/0", "task_sha256": "0" * 64, "test": "x"}, "corrects another text of this task"),
+        ({"task_id": "Mine/0", "tests": "x"}, "has unknown columns tests"),
+        ({"task_id": "Mine/0", "task_sha256": "0" * 64, "test": "x"}, "is for another text of this task"),
         ({"task_id": "Mine/0", "test": "def"}, "test does not compile"),
     ],
 )
@@ -119,7 +119,7 @@ def test_an_overlay_that_does_not_fit_is_refused(
 
 def test_an_overlay_is_there_and_corrects_a_task_once(make_task: Make, write_parquet: Any, overlay: Any) -> None:
     """Of two rows the last would win without a word; a file that cannot be is named with the setting."""
-    for name, message in (("absent.jsonl", "cannot be opened .*correct dataset.overlay"), ("a.txt", "is no task file")):
+    for name, message in (("absent.jsonl", "cannot be opened .*correct dataset.overlay"), ("a.txt", "is not a task")):
         with pytest.raises(DatasetError, match=message):
             resolve(DatasetConfig(source="starter", overlay=name))
     path = overlay({"task_id": "Mine/0", "instruct_prompt": "One."})

@@ -135,7 +135,7 @@ def test_what_is_not_there_says_how_to_get_it() -> None:
     """Unknown, unbuilt and unremovable environments are told apart."""
     with pytest.raises(
         EnvironmentUnusableError,
-        match="defined are: bigcodebench, bigcodebench-current, readers, starter, trainers-cpu",
+        match="choose one of bigcodebench, bigcodebench-current, readers, starter, trainers-cpu",
     ):
         load_definition("nothing")
     with pytest.raises(EnvironmentUnusableError, match="is not defined"):
@@ -153,7 +153,7 @@ def test_sandboxes_and_engines_are_told_apart() -> None:
     assert definition_names() == sandboxes
     assert definition_names("engine") == engines
     assert definition_names(None) == sorted([*sandboxes, "readers", "trainers-cpu", *engines])
-    with pytest.raises(EnvironmentUnusableError, match="'vllm' is no sandbox environment; those are: bigcodebench"):
+    with pytest.raises(EnvironmentUnusableError, match="'vllm' is no sandbox environment: choose one of bigcodebench"):
         find_environment("vllm")
     with pytest.raises(EnvironmentUnusableError, match=r"engine environment 'vllm' is not built.* env build vllm`"):
         find_environment("vllm", "engine")

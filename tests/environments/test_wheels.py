@@ -158,8 +158,8 @@ def _damage_lock(about: dict[str, Any]) -> None:
     ("damage", "message"),
     [
         (_damage_hash, rf"(?s)Hash mismatch for `quick==1\.0`.*{'1' * 64}"),
-        (_damage_lock, r"small-\w+\.json is for another lock of small: run `bigcodeflow env export small FOLDER`"),
-        (dict.clear, r"small-\w+\.json is no file of `env export`"),
+        (_damage_lock, r"small-\w+\.json is for another lock file of small: run `bigcodeflow env export small FOLDER`"),
+        (dict.clear, r"small-\w+\.json is not a file that `env export` wrote"),
     ],
 )
 def test_other_wheels_than_the_exported_are_refused(
@@ -231,7 +231,7 @@ def test_a_stopped_build_keeps_what_is_built(tmp_path: Path, sent: signal.Signal
     assert alive == []
     if sent == signal.SIGINT:
         assert process.returncode == 130
-        assert "with quick 1.0 built. The same command continues" in rest
+        assert "with quick 1.0 built: run the same command" in rest
         assert "Traceback" not in rest
     (tmp_path / "notes" / "wait-slow").unlink()
     built, _ = build(lock)

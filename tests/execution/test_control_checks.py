@@ -27,7 +27,7 @@ def _tasks(**tests: str) -> pa.Table:
 def test_the_oracle_passes_or_is_named() -> None:
     """Tasks whose own solution does not pass are counted and named with what happened."""
     found = check_oracle(_verdicts(a="pass", b="fail", c="infra_error"))
-    assert wording(found) == ["oracle: 1 of 3 pass", "oracle does not hold: b fail, c infra_error: exit 1"]
+    assert wording(found) == ["oracle: 1 of 3 pass", "control oracle failed: b fail, c infra_error: exit 1"]
     assert wording(check_oracle(_verdicts(a="pass"))) == ["oracle: 1 of 1 pass"]
 
 
@@ -49,7 +49,7 @@ def test_a_stub_or_cheat_that_passes_is_named_with_its_attack() -> None:
     found = check_never_passes("cheat", verdicts, tasks, frozenset("abce"), names={"b": "test skipped"})
     assert wording(found) == [
         "cheat: 4 of 6 do not pass",
-        "cheat does not hold: b passes (test skipped), c infra_error: exit 1",
+        "control cheat failed: b passes (test skipped), c infra_error: exit 1",
     ]
 
 

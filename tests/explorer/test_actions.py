@@ -86,7 +86,7 @@ def test_a_run_is_deleted_after_a_question(ended):
     going = live_run(ended.recorded) / "a.json"
     refused = ended.client.post(f"/runs/{record}/delete", headers=own)
     assert (refused.status_code, "a run is in progress" in refused.text) == (409, True)
-    assert "This run goes on" in ended.client.post("/runs/a/delete", headers=own).text
+    assert "This run is in progress" in ended.client.post("/runs/a/delete", headers=own).text
     going.unlink()
     for one in (record, "x"):
         assert ended.client.post(f"/runs/{one}/delete", headers=own).status_code == 303

@@ -53,5 +53,5 @@ def test_a_page_of_another_distribution_is_served(recorded, my_pages: None, capl
         assert "<h1>0 runs" not in live
         assert live.count("Counts") == 1
     assert "plug-in lost (absent:PAGE) is left out" in caplog.text
-    assert "plug-in odd (my_pages:PROBLEM) is left out: it is a int, no OwnPage" in caplog.text
-    assert "plug-in live of bigcodeflow.pages is left out: the explorer has this page" in caplog.text
+    assert "plug-in odd (my_pages:PROBLEM) is left out: it is a int, but must be a OwnPage" in caplog.text
+    assert "plug-in live of bigcodeflow.pages is left out: the explorer uses this name itself" in caplog.text

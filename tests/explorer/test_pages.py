@@ -340,9 +340,9 @@ def test_a_damaged_catalog_says_what_to_do(explore):
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
-        ("/runs/no-such-record", 404, "no run of the record"),
+        ("/runs/no-such-record", 404, "no run with the record"),
         ("/runs/..%2F..%2Fetc", 404, "no"),
-        ("/sample?run=nothing&task=Demo/1", 404, "no run of the record"),
+        ("/sample?run=nothing&task=Demo/1", 404, "no run with the record"),
         ("/samples?page=x", 422, "is not a whole number"),
         ("/?since=yesterday", 422, "is not a date"),
         ("/nothing", 404, "no such page"),

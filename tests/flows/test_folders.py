@@ -77,7 +77,7 @@ def test_a_folder_with_other_results_is_refused_before_work_starts(settings: Set
     refused = run_flow(settings("out=mine", "aggregation.k=[1]", "name=another"))
     assert refused.state.is_failed()
     assert "mine holds the results of run" in refused.state.message
-    assert "(other: aggregation.k, name)" in refused.state.message
+    assert "(different settings: aggregation.k, name)" in refused.state.message
     assert {path: path.read_bytes() for path in Path("mine").iterdir()} == before
     assert refused.task_runs() == []
     assert run_flow(settings("out=mine", "execution.workers=2")).state.is_completed()

@@ -95,5 +95,5 @@ def test_a_server_that_fails_is_asked_for_a_slot_again(monkeypatch: pytest.Monke
     assert _in_slot(monkeypatch, slots) == "answer"
     assert slots.attempts == 3
     assert _in_slot(monkeypatch, _Slots(left=fault)) == "answer"
-    with pytest.raises(GenerationError, match="see to the Prefect server"):
+    with pytest.raises(GenerationError, match="check the Prefect server"):
         _in_slot(monkeypatch, _Slots(fault, fault, fault))

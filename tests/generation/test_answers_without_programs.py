@@ -57,7 +57,7 @@ def test_tool_calls_are_told(dialect: str, ask: Ask) -> None:
 def test_an_answer_without_content_is_told(finish: str, ask: Ask) -> None:
     with model_server([_choice(None, finish)]) as server:
         _, statistics = ask(server)
-    assert any("4 answers hold no text" in line for line in statistics["lines"])
+    assert any("4 answers have no text" in line for line in statistics["lines"])
 
 
 def test_an_answer_that_is_reasoning_alone_names_the_server_s_parser(ask: Ask) -> None:
@@ -236,4 +236,4 @@ def test_responses_ask_for_no_summary_where_there_is_none(ask: Ask) -> None:
         )
         assert len(server.requests) == 4 + 1
     assert table.num_rows == 4
-    assert sum("summaries of reasoning" in line for line in statistics["lines"]) == 1
+    assert sum("refuses reasoning summaries" in line for line in statistics["lines"]) == 1

@@ -186,7 +186,7 @@ def test_an_interrupted_run_keeps_what_is_under_way(how: signal.Signals, status:
         interrupted.set()
         printed, _ = process.communicate(timeout=LIMIT_SECONDS)
         assert len(server.requests) == 8
-    assert "8 of 8 came and are kept" in printed
+    assert "8 of 8 replies came and are kept" in printed
     assert process.returncode == status
     [folder] = {path.parent for path in tmp_path.rglob("lock")}
     assert len(held(AnswerLedger(folder))) == 8

@@ -127,7 +127,7 @@ def test_batches_that_may_cost_too_much_are_not_submitted(ask: Ask, tmp_path: Pa
     limited: dict[str, Any] = {"batch": True, "max_cost_usd": 1.0}
     with model_server() as server:
         with pytest.raises(
-            GenerationError, match=r"batches of 4 requests may cost 2\.00 US dollars, where 1 are allowed"
+            GenerationError, match=r"batches of 4 requests may cost 2\.00 US dollars, but the limit is 1"
         ):
             ask(server, requests=limited | {"prices": str(prices)}, sampling={"max_tokens": 1000})
         with pytest.raises(GenerationError, match="no price is known"):

@@ -34,9 +34,9 @@ def _error(path: Path, tasks: pa.Table, *, selection: bool = False) -> str:
         ("NaN nonsense", "is not JSON, or is cut off (column 5: Extra data)"),
         ("9" * 5000, "is not usable JSON"),
         (b'{"task_id": "\xff"}', "is not UTF-8 (byte 14 of the line)"),
-        ("[1]", "holds a list: write an object with task_id and solution"),
+        ("[1]", "holds a list, not an object: write an object with task_id and solution"),
         ("3", "holds a number"),
-        ({"solution": "s"}, "has no task_id: add that of"),
+        ({"solution": "s"}, "has no task_id: add the id of"),
         ({"task_id": 7, "solution": "s"}, "task_id must be text, not a number"),
         ({"task_id": _ONE}, f"(task {_ONE}) has neither solution nor completion nor raw_solution"),
         ({"task_id": _ONE, "solution": None}, f"(task {_ONE}) has neither solution nor completion"),
@@ -75,7 +75,7 @@ def test_all_defects_are_reported_at_once(make_tasks, write_lines) -> None:
 def test_a_file_of_another_dataset_is_told_its_ids(make_tasks, write_lines) -> None:
     """Not every task as well, which all lack a sample."""
     [line] = _error(write_lines({"task_id": "X/1", "solution": "s"}), make_tasks(_ZERO, _ONE)).splitlines()
-    assert line.endswith(f"this one has ids such as {_ZERO!r}")
+    assert line.endswith(f"this dataset has ids such as {_ZERO!r}")
 
 
 def test_a_selection_without_any_sample_is_an_error(make_tasks, write_lines) -> None:
@@ -106,7 +106,7 @@ def test_a_file_in_utf_16_is_one_defect(make_tasks, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("BigCodeBench_0.py", "such as BigCodeBench_0/0.py"), ("a.jsonl", "name the file in it")]
+    ("name", "hint"), [("BigCodeBench_0.py", "such as BigCodeBench_0/0.py"), ("a.jsonl", "to the file in it")]
 )
 def test_a_folder_without_a_folder_for_each_task_is_explained(make_tasks, tmp_path: Path, name: str, hint: str) -> None:
     (tmp_path / "answers").mkdir()
@@ -141,7 +141,7 @@ def test_equal_answers_among_several_are_legitimate(make_tasks, write_lines, ans
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("s.jsonl", b"", "is empty: write one JSON object a line"),
+        ("s.jsonl", b"", "is empty: write one JSON object per line"),
         ("s.jsonl", b"\n \n", "is empty"),
         ("s.jsonl.gz", b"", "is empty"),
         ("s.jsonl.gz", gzip.compress(b"{}")[:4], "the gzip stream is damaged or cut off"),

@@ -78,7 +78,7 @@ def test_a_test_that_cannot_be_used_is_one_error(judge: Judge, test: str, words:
 
 
 def test_an_environment_that_is_not_defined_is_one_error() -> None:
-    with pytest.raises(EnvironmentUnusableError, match="not defined; defined are"):
+    with pytest.raises(EnvironmentUnusableError, match="is not defined: choose one of"):
         check(_RIGHT, _TEST, environment="nowhere")
 
 

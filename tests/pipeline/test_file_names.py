@@ -126,7 +126,7 @@ def test_a_file_of_other_content_is_kept(tmp_path: Path, caplog: pytest.LogCaptu
     ]  # fmt: skip
     assert '"raw_solution": "one"' in Path(f"{last[0]}.~1~").read_text()
     assert '"raw_solution": "two"' in last[0].read_text()
-    assert "kept in" in caplog.text
+    assert "the old file is kept as" in caplog.text
 
 
 _STORES = (("a", "one"), ("a", "one"), ("b", "two"))

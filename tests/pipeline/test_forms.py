@@ -37,7 +37,7 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
         asked_run(model="gpt-4o", n_samples=0, settings={"execution.limits.memory_mib": 1, "execution.no_such": 2})
     lines = str(raised.value).splitlines()
     assert len(lines) == 4
-    assert any("form: generation.model: is PROVIDER:NAME" in line for line in lines)
+    assert any("form: generation.model: must be PROVIDER:NAME" in line for line in lines)
     assert any("form: generation.n_samples" in line for line in lines)
     assert any("settings: execution.limits.memory_mib" in line for line in lines)
     assert any("settings: execution.no_such is not a setting" in line for line in lines)
@@ -51,14 +51,14 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
         (judged_run, {}, "give one of them"),
         (judged_run, {"samples": "stub", "run": "latest"}, "give one of them"),
         # Two places for one value would leave open which one counts.
-        (asked_run, {"model": "openai:m", "settings": {"generation.model": "x"}}, "a field of its own, model$"),
-        (asked_run, {"model": "openai:m", "settings": {"dataset": {"split": "x"}}}, "a field of its own, split$"),
+        (asked_run, {"model": "openai:m", "settings": {"generation.model": "x"}}, "its own field: use model$"),
+        (asked_run, {"model": "openai:m", "settings": {"dataset": {"split": "x"}}}, "its own field: use split$"),
         (
             asked_run,
             {"model": "openai:m", "settings": {"generation": {"n_samples": 5}}},
-            "a field of its own, n_samples$",
+            "its own field: use n_samples$",
         ),
-        (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "a field of its own, n_samples$"),
+        (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "its own field: use n_samples$"),
     ],
 )
 def test_fields_that_are_missing_or_filled_twice_are_named(

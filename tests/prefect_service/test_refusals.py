@@ -131,7 +131,7 @@ def test_a_changed_flow_of_a_plug_in_is_registered_again(tmp_path: Path, monkeyp
 def test_down_and_status_where_nothing_was_started(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Stopping nothing is fine; asking for the state of nothing says how to start. Neither makes a folder."""
     down(state=service.folder.root)
-    assert "nothing was started" in capsys.readouterr().err
+    assert "no service was started" in capsys.readouterr().err
     with pytest.raises(typer.Exit) as ended:
         status(state=service.folder.root)
     assert ended.value.exit_code == 1

@@ -35,7 +35,7 @@ def test_the_command_writes_one_file_and_names_it(one_run, command, tmp_path):
 
 def test_a_run_that_is_not_there_is_a_user_error(one_run, command, tmp_path):
     """The message says what there is; no file appears."""
-    with pytest.raises(ArtifactError, match="no recorded run is called 'frist'; it has first"):
+    with pytest.raises(ArtifactError, match="no recorded run is called 'frist'; the store has first"):
         command("frist", "--store", one_run.root, "--out", tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
 

@@ -239,7 +239,7 @@ class TestIncomplete:
             (lambda of: of.task("Demo/99"), "task Demo/99 has no solution"),
             (lambda of: of.verdict("Demo/2", "pass", index=7), r"sample_index 7, .* has a verdict but no solution"),
             (lambda of: of.verdict("Demo/2", "pass"), r"Demo/2, .* has 2 verdicts"),
-            (lambda of: of.rows["verdicts"].clear(), r"verdicts\.parquet: task .* has no verdict and 2 more like it"),
+            (lambda of: of.rows["verdicts"].clear(), r"verdicts\.parquet: .* has no verdict \(further problems: 2\)"),
             (lambda of: of.rows["ground_truth"].pop(0), "task Demo/2 has no ground-truth verdict"),
             (lambda of: of.verdict("Demo/2", "pass", table="ground_truth"), "task Demo/2 has 2 ground-truth verdict"),
         ],

@@ -81,7 +81,7 @@ def test_fewer_samples_than_k_have_no_score(n_samples, more):
 def test_impossible_counts_are_refused(n_samples, n_passed, k):
     """Counts that no task can have raise an error that repeats them."""
     for score in (pass_at_k, pass_hat_k, mg_pass_at_k):
-        with pytest.raises(ValueError, match=f"{k} of {n_passed} passed in {n_samples}"):
+        with pytest.raises(ValueError, match=f"k is {k}, {n_passed} of {n_samples} samples passed"):
             score(n_samples, n_passed, k)
 
 

@@ -130,7 +130,7 @@ def test_wrong_cluster_settings_are_refused(settings: dict, message: str) -> Non
     [
         ({"type": "no_such_package.Cluster"}, "cannot be imported .*: install its package"),
         ({"type": "dask_jobqueue.NoSuchCluster"}, "cannot be imported"),
-        ({"type": "dask_jobqueue.local.LocalCluster", "options": {"cores": 1}}, "does not take them .*memory"),
+        ({"type": "dask_jobqueue.local.LocalCluster", "options": {"cores": 1}}, "rejects the options .*memory"),
     ],
 )
 def test_a_cluster_class_that_cannot_be_made_is_named(

@@ -209,7 +209,7 @@ def test_a_full_queue_says_when_to_come_back(serve_here: Serve) -> None:
         with served.client.stream("POST", "/v1/batches", json=body) as first:
             refused = served.client.post("/v1/batches", json={"items": [item("c")]})
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
-            assert refused.json()["detail"] == ["2 items wait or run, and 2 may: send the 1 again later"]
+            assert refused.json()["detail"] == ["the queue holds 2 items, at most 2: send the batch of 1 later"]
             assert len(lines_of(first.read().decode())) == 2
         assert results(served, [item("c")])["c"]["verdict"]["status"] == "pass"
 

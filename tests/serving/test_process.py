@@ -171,4 +171,4 @@ def test_the_fallback_finishes_what_a_killed_service_cannot_start(
     assert statuses == {item.verdict_key: "pass" if "42" in item.program else "fail" for item in items}
     shas = {line["backend"]: line["environment_sha"] for line in lines}
     assert shas == {"http": environment.environment_sha, "local": starter_environment.environment_sha}
-    assert any(message.startswith("backend local takes over where http cannot") for message in caplog.messages)
+    assert any(message.startswith("backend local executes what http cannot start") for message in caplog.messages)

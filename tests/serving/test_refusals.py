@@ -77,7 +77,7 @@ def test_others_are_served_with_a_key_only(host: str) -> None:
 @pytest.mark.parametrize("key", ["two words", "sch\u00f6n", "line\n"])
 def test_a_key_that_no_header_carries_is_refused(key: str) -> None:
     """At the start, and the message does not show it."""
-    with pytest.raises(ConfigError, match="THE_KEY holds blanks") as raised:
+    with pytest.raises(ConfigError, match="the key in THE_KEY has blanks") as raised:
         usable_key(key, "127.0.0.1", "THE_KEY")
     assert key not in str(raised.value)
 
@@ -125,7 +125,7 @@ def test_each_thing_that_is_wrong_has_a_line(shared_service: Served) -> None:
     ]
     lines = refused(shared_service, 422, items=[{}] * 40)
     assert len(lines) == 21
-    assert lines[-1] == "and 100 more"
+    assert lines[-1] == "and 100 more errors"
 
 
 def test_what_cannot_be_judged_has_a_line(shared_service: Served) -> None:
@@ -134,8 +134,8 @@ def test_what_cannot_be_judged_has_a_line(shared_service: Served) -> None:
     assert refused(shared_service, 422, items=items) == [
         "items.0.test: has no class TestCases with a test method: write one, or set expected_tests",
         "items.1.test: is not valid Python (invalid syntax, line 1)",
-        "items.2.time_seconds: 4000 is more than the service's limit, 3600 s",
-        "items: the id 'b' occurs more than once",
+        "items.2.time_seconds: 4000 is more than the service's limit, 3600 s: lower it",
+        "items: the id 'b' occurs more than once: give each item another id",
     ]
     assert refused(shared_service, 422, items=[item("a")], limits={"memory_mib": 8192}) == [
         "limits.memory_mib: 8192 is more than the service's 4096: ask for less, or start the service with --memory-mib 8192"
@@ -157,7 +157,7 @@ def test_what_is_no_request_is_refused(shared_service: Served, body: bytes) -> N
 def test_a_plan_needs_the_tests_that_it_names(shared_service: Served) -> None:
     """A number that no test has is refused."""
     lines = refused(shared_service, 422, "/v1/prepare", tests=[TEST], programs=[{"program": RIGHT, "test": 1}])
-    assert lines == ["programs.0.test is 1, but the number of tests is 1"]
+    assert lines == ["programs.0.test is 1, but it must be a position in `tests`, at least 0 and below 1"]
 
 
 def test_a_batch_of_too_many_items_is_refused(shared_service: Served) -> None:
@@ -171,7 +171,9 @@ def test_a_body_that_is_too_large_is_refused(shared_service: Served, *, chunked:
     """Whether its size was stated before or not."""
     body = json.dumps({"items": [item("a", "#" * (1 << 20))]}).encode()
     content = iter([body[: 1 << 19], body[1 << 19 :]]) if chunked else body
-    assert refused(shared_service, 413, content=content) == ["a request may have at most 1 MiB: send several"]
+    assert refused(shared_service, 413, content=content) == [
+        "the body is larger than 1 MiB: send several smaller requests"
+    ]
 
 
 @pytest.mark.parametrize("detail", ["verdict", "outcome"])
@@ -179,7 +181,7 @@ def test_a_test_that_is_too_large_is_refused(shared_service: Served, detail: str
     """With its place, its size and the limit: to read it would take the service seconds, or minutes, and gigabytes."""
     large = "a\n" * 100_001
     lines = refused(shared_service, 413, items=[item("a"), item("b", test=large)], detail=detail)
-    assert lines == ["items.1.test: has 200,002 characters; the limit is 200,000 characters: shorten it"]
+    assert lines == ["items.1.test: has 200,002 characters; the limit is 200,000 characters: shorten the test"]
     plan = refused(shared_service, 413, "/v1/prepare", tests=[large], programs=[{"program": RIGHT, "test": 0}])
     assert plan == [lines[0].replace("items.1.test", "tests.0")]
 
@@ -247,7 +249,7 @@ def test_limits_of_many_kinds_wait_for_each_other(serve_here: Serve, monkeypatch
         slow = {"items": [sleeper("a", 0.3)], "limits": {"memory_mib": 1000}}
         with served.client.stream("POST", "/v1/batches", json=slow):
             lines = refused(served, 429, items=[item("b")], limits={"memory_mib": 1001})
-            assert lines == ["items under 1 different limits wait or run already: send these again later"]
+            assert lines == ["batches with 1 different limits or starts, the maximum, are open: send this batch later"]
             same = served.client.post("/v1/batches", json={"items": [item("b")], "limits": {"memory_mib": 1000}})
             assert same.status_code == 200
         assert until(lambda: not served.service.jobs.open_items)

@@ -54,7 +54,7 @@ def test_a_plug_in_that_fails_or_opens_no_store_is_one_line(tmp_path: Path, monk
     (tmp_path / "bigcodeflow_shelf.py").write_text(program)
     monkeypatch.syspath_prepend(tmp_path)
     said = {
-        "none": "returns no Store",
+        "none": "whose result is not a Store",
         "fails": "fails: ValueError: odd",
         "text": "TypeError",
         "lost": "cannot be loaded",

@@ -1,1 +1,1 @@
-"""Batch APIs of Anthropic, Google, Mistral and OpenAI, and what drives them: no batch is lost or paid twice."""
+"""Batch APIs of Anthropic, Google, Mistral and OpenAI, and their driver, which loses no batch and pays none twice."""

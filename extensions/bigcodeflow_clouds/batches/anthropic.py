@@ -19,7 +19,7 @@ from bigcodeflow_clouds.batches.apis import BatchApi, required_text, seconds_bet
 from bigcodeflow_clouds.batches.calls import BatchSearch
 from bigcodeflow_clouds.batches.log import Batch, BatchStatus
 
-#: Maximum clock difference to Anthropic; a batch looked at in vain costs a request, a missed batch costs money.
+#: Maximum clock difference to Anthropic. To check a wrong batch costs a request; a missed batch costs money.
 _CLOCK_DIFFERENCE = timedelta(hours=1)
 _STATUSES: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -41,7 +41,7 @@ class AnthropicBatches(BatchApi):
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
         self._tags: dict[str, str] = {}
-        """Tag in the first custom ID of each ended batch, by batch ID."""
+        """Tag of each ended batch (from its first custom ID), by batch ID."""
 
     def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
         return {"custom_id": custom_id, "params": self.provider.body(request)}
@@ -51,7 +51,7 @@ class AnthropicBatches(BatchApi):
         return self.id_of(await self.provider.json("POST", self.path, {"requests": requests}))
 
     async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
-        """Check the batches with the lost batch's time and size; ended batches show their tag in their results."""
+        """Search the batch ``lost`` by time, size and tag; running batches, whose tag is hidden, are undecided."""
         undecided = []
         async for batch in self.all_batches():  # newest first
             if time_of(required_text(batch, "created_at")) < lost.intended_at - _CLOCK_DIFFERENCE:
@@ -67,10 +67,10 @@ class AnthropicBatches(BatchApi):
         return BatchSearch(None, tuple(undecided))
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """Return the progress; all counts except 'processing' are 0 until the batch has ended."""
+        """Return a batch's progress; the counts of finished requests are 0 until the whole batch has ended."""
         batch = await self.state(batch_id)
         if batch.get("archived_at"):
-            gone = f"batch {batch_id} is archived: its results are no longer kept"
+            gone = f"batch {batch_id} is archived: Anthropic no longer keeps its results"
             return BatchStatus(ended=True, rejection=RequestError("deadline", gone))
         counts = batch.get("request_counts") or {}
         return BatchStatus(
@@ -101,4 +101,4 @@ class AnthropicBatches(BatchApi):
             error = result.get("error") or {}
             name = str((error.get("error") or {}).get("type"))
             return self.outcome(_STATUSES.get(name), error)
-        return RequestError("deadline", f"{kind}: the batch ended before this was asked")
+        return RequestError("deadline", f"{kind}: the batch ended before this request was processed")

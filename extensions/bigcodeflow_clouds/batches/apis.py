@@ -1,6 +1,6 @@
 """Batch APIs of providers: many requests are submitted at once and answered within a day, at a lower price.
 
-This module has OpenAI's, which takes a file of requests and returns files of answers and of errors. A batch has its tag
+This module has OpenAI's API, which takes a file of requests and returns files of answers and errors. Batches have a tag
 as metadata, so that a batch whose ID was lost is identified with certainty.
 """
 
@@ -39,7 +39,7 @@ class BatchApi(BatchCalls, Batches):
     first_page: ClassVar[Mapping[str, Any]] = {"limit": 100}
     """Query parameters for the first page of the list of batches."""
     after: ClassVar[str] = ""
-    """Query parameter for the ID of the previous page's last batch; empty if `next_page` uses another."""
+    """Query parameter for the ID of the previous page's last batch; empty if `next_page` uses another parameter."""
     listed: ClassVar[str] = "data"
     """Field of a page that has its batches."""
     opened: ClassVar[type[HttpProvider]]
@@ -61,9 +61,9 @@ class BatchApi(BatchCalls, Batches):
                 raise
 
     async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
-        """Search the provider's list for a batch that may have been submitted and is not in ``others``.
+        """Search the provider's list for the batch ``lost``, skipping IDs in ``others``, which are other batches.
 
-        All batches are checked for the tag, because no provider promises their order.
+        The whole list is searched for the batch's tag, because no provider promises an order of the list.
         """
         async for batch in self.all_batches():
             if self.tag(batch) == lost.tag and (batch_id := self.id_of(batch)) not in others:
@@ -77,12 +77,12 @@ class BatchApi(BatchCalls, Batches):
         return required_text(batch, "id")
 
     def tag(self, batch: Mapping[str, Any]) -> str | None:
-        """Return the tag of a batch in the list; None if it has none, and is thus of another program."""
+        """Return the tag that this project gave to a listed batch; None if another program made the batch."""
         tag: str | None = (batch.get("metadata") or {}).get(_TAG)
         return tag
 
     async def all_batches(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the batches of the account, page by page."""
+        """Yield each batch of the account; the provider's list is read page by page."""
         further: dict[str, Any] = {}
         for number in count(1):
             page = await self.provider.json("GET", self.path, params={**self.first_page, **further})
@@ -94,15 +94,15 @@ class BatchApi(BatchCalls, Batches):
                 return
 
     def next_page(self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
-        """Return the query parameters for the page after a page with these batches; empty after the last page."""
+        """Return the query parameters for the page that follows ``page``; an empty dict after the last page."""
         return {self.after: self.id_of(batches[-1])} if batches and page.get("has_more") else {}
 
     async def state(self, batch_id: str) -> dict[str, Any]:
-        """Return a batch as the provider shows it."""
+        """Return the provider's description of a batch."""
         return await self.provider.json("GET", f"{self.path}/{batch_id}")
 
     def outcome(self, status: int | None, body: Any, request_id: str | None = None) -> Reply | RequestError:
-        """Convert the provider's answer to a request of a batch."""
+        """Convert the provider's response to a single request of a batch into a reply or an error."""
         if status != HTTPStatus.OK:
             return status_error(status or 500, {}, json.dumps(body), secret=self._key)
         try:
@@ -121,10 +121,10 @@ class FileBatches(BatchApi):
 
     @abstractmethod
     def job(self, file_id: str, first: Request) -> dict[str, Any]:
-        """Return the body that starts a batch, except its tag, from its file and its first request."""
+        """Return the body, without tag, of the call that starts a batch; ``first`` is the batch's first request."""
 
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        """Upload the requests and start the batch; a file that is left without a batch costs nothing."""
+        """Upload a file of requests, start a batch from the file, and return the batch's ID."""
         tag = tag_of(entries[0][0])
         with tempfile.TemporaryFile() as file:
             file.writelines(compact_json(self.entry(*entry)) + b"\n" for entry in entries)
@@ -135,7 +135,7 @@ class FileBatches(BatchApi):
         return self.id_of(await self.provider.json("POST", self.path, job))
 
     async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        """Yield answers, then errors; requests that the provider did not reach are among the errors, or missing."""
+        """Yield custom ID and outcome of each request, answers first; unprocessed requests may be missing."""
         batch = await self.state(batch_id)
         for file_id in filter(None, map(batch.get, self.result_files)):
             async with aclosing(self.provider.result_lines(f"{self.files}/{file_id}/content")) as lines:
@@ -144,11 +144,11 @@ class FileBatches(BatchApi):
 
     @abstractmethod
     def line_outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
-        """Convert a line of a file of results."""
+        """Convert a line of a result file into a reply or an error."""
 
 
 class OpenAIBatches(FileBatches):
-    """Batches of chat completions or, for the form 'direct', of text completions; a batch has a single form."""
+    """Batches of OpenAI: of chat completions, or of text completions if the prompt's form is 'direct'."""
 
     path, files, after = "/batches", "/files", "after"
     result_files = ("output_file_id", "error_file_id")
@@ -162,7 +162,7 @@ class OpenAIBatches(FileBatches):
         return {"custom_id": custom_id, "method": "POST", "url": self._url(request), "body": body}
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """Return the progress; ``rejection`` is set for a batch that failed its validation."""
+        """Return a batch's progress; if OpenAI's validation failed the batch, ``rejection`` holds the reason."""
         batch = await self.state(batch_id)
         state = required_text(batch, "status")
         if state == "failed":
@@ -199,11 +199,11 @@ def tag_of(custom_id: str) -> str:
 
 
 def required_text(data: Mapping[str, Any], name: str) -> str:
-    """Return a required text of an answer about a batch; raise RequestError if it is missing."""
+    """Return the text in the field ``name`` of a provider's answer; raise RequestError if the field has no text."""
     value = data.get(name)
     if isinstance(value, str) and value:
         return value
-    raise RequestError("malformed", f"the answer about a batch has no {name!r}")
+    raise RequestError("malformed", f"the answer about a batch has no field {name!r}")
 
 
 def seconds_between(start: Any, end: Any) -> float | None:
@@ -218,5 +218,5 @@ def time_of(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise RequestError("malformed", f"the answer about a batch has no time: {text[:40]!r}") from None
+        raise RequestError("malformed", f"the answer about a batch has an invalid time: {text[:40]!r}") from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Calls of a batch API, which `driver.py` makes: submit a batch, find a lost one, read its progress and results."""
+"""Calls of a batch API, made by `driver.py`: submit a batch, find a lost batch, read a batch's progress and results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Container, Sequence
@@ -11,15 +11,15 @@ from bigcodeflow_clouds.batches.log import Batch, BatchStatus
 
 class BatchSearch(NamedTuple):
     batch_id: str | None
-    """ID of the batch; None if the batch does not exist, or cannot be identified yet."""
+    """ID of the lost batch; None if the batch does not exist, or cannot be identified yet."""
     undecided: tuple[str, ...] = ()
     """Batches that may be the lost batch, but do not show their tag before they end."""
 
 
 class BatchCalls(ABC):
-    """Calls of the batch API of one model, on an open connection; used by one event loop.
+    """Calls of the batch API for one model, on an open connection, from a single event loop.
 
-    Every call raises RequestError if there is no answer, and sends once: the driver does the retries.
+    Every call sends its request once, and raises RequestError if no answer arrives: the driver does the retries.
     """
 
     most_bytes: ClassVar[int] = 32 * 2**20
@@ -32,15 +32,15 @@ class BatchCalls(ABC):
 
     @abstractmethod
     def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
-        """Return a request in the form in which a batch holds it."""
+        """Convert a request to a batch entry in the provider's format."""
 
     @abstractmethod
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        """Submit requests and return the batch's ID; all custom IDs begin with the same tag, which `find` searches."""
+        """Submit requests as a batch and return its ID; every custom ID begins with the batch's tag, for `find`."""
 
     @abstractmethod
     async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
-        """Search the provider's list for a batch that may have been submitted and is not in ``others``."""
+        """Search the provider's list for the batch ``lost``, skipping IDs in ``others``, which are other batches."""
 
     @abstractmethod
     async def status(self, batch_id: str) -> BatchStatus:

@@ -27,13 +27,13 @@ _READS_OF_SHORT_RESULTS = 3
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """Settings for splitting and polling batches, which do not change any answer."""
+    """Settings for splitting and polling batches; these settings do not change any answer."""
 
     first_poll_seconds: float = 1.0
     longest_poll_seconds: float = 60.0
     """Maximum pause between two polls of a batch; pauses grow from first_poll_seconds to this value."""
     patience_seconds: float = 3600.0
-    """Time in which a provider may fail to answer about a batch before the run stops."""
+    """Time after which the run stops if the provider answers no request about a batch."""
     doubt_seconds: float = 60.0
     """Time to search the provider's list for a batch whose submission was cut off, before it is sent again."""
     most_requests: int = 10_000
@@ -54,16 +54,16 @@ class Driver:
 
     @property
     def going_on(self) -> str:
-        """End of a sentence about the batches that the provider still processes; empty if there are none."""
+        """End of a message that names the batches that still run at the provider; empty if no batch runs."""
         batches = [batch for batch in self.tracked if batch.tag in self.log.batches and not batch.over]
-        ids = [batch.batch_id or "one whose submission was cut off" for batch in batches]
+        ids = [batch.batch_id or "a batch whose submission was cut off" for batch in batches]
         if not ids:
             return ""
         named = ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if ids[5:] else "")
-        return f"; batches go on at the provider ({named}): run the same again to collect what they answer"
+        return f"; the provider still works on batches ({named}): run the same again to collect their answers"
 
     def plan(self, requests: Iterable[Request]) -> None:
-        """Separate requests that earlier batches will answer from new requests, and split the new into batches."""
+        """Track earlier batches that will answer some of the requests, and new batches for the remaining requests."""
         batches = self.log.batches.values()
         known = frozenset(sample for batch in batches for _, entry in batch.open_entries for sample in entry.samples)
         new = self.pending.add(requests, known)
@@ -82,7 +82,7 @@ class Driver:
         return Batch(f"bcf-{uuid.uuid4().hex}", datetime.now(UTC), entries, positions=positions)
 
     async def run(self) -> BatchOutcome:
-        """Poll each batch when it is due, until all batches are collected or rejected."""
+        """Submit and poll batches until every batch is collected or rejected; return the outcome."""
         first, longest = self.settings.first_poll_seconds, self.settings.longest_poll_seconds
         while under_way := [batch for batch in self.tracked if not batch.over]:
             batch = min(under_way, key=lambda one: one.due)
@@ -112,7 +112,7 @@ class Driver:
             await self._search(batch)
 
     def _check_patience(self, batch: Batch, error: RequestError) -> None:
-        """Raise GenerationError for an error that waiting cannot solve, or that lasts longer than the patience."""
+        """Raise GenerationError if waiting cannot solve ``error``, or if errors last longer than patience_seconds."""
         if error.kind == "not_found" and batch.batch_id:
             raise GenerationError(
                 f"the provider does not know batch {batch.batch_id} ({error}): use a key of the account that submitted "
@@ -121,7 +121,7 @@ class Driver:
         if not error.worth_another_try:
             no_api = error.kind == "not_found"
             hint = ": where a server has no batch API, set generation.requests.batch to false" if no_api else ""
-            raise GenerationError(f"the provider takes no batches: {error}{hint}{self.going_on}") from None
+            raise GenerationError(f"the provider's batch API refused a call: {error}{hint}{self.going_on}") from None
         batch.failing_since = self.now() if batch.failing_since is None else batch.failing_since
         if self.now() - batch.failing_since > self.settings.patience_seconds:
             raise GenerationError(
@@ -149,7 +149,7 @@ class Driver:
         self._confirm(batch, batch_id)
 
     async def _search(self, batch: Batch) -> None:
-        """Check if a batch whose submission was cut off has arrived at the provider."""
+        """Search the provider for a batch whose submission was cut off; if it never arrived, make a new batch."""
         began = self.now()
         others = [other.batch_id for other in self.log.batches.values() if other.batch_id]
         found = await self.api.find(batch, others)
@@ -158,8 +158,8 @@ class Driver:
         elif found.undecided:
             if not batch.notified:
                 self.batch_run.notify(
-                    f"a submission was cut off, and {', '.join(found.undecided)} may be it: "
-                    "waiting for an end rather than paying twice"
+                    f"a submission was cut off, but may have created batch {', '.join(found.undecided)}: "
+                    "the run waits until that batch ends, so that nothing is paid twice"
                 )
             batch.notified = True
             batch.failing_since = None
@@ -195,11 +195,11 @@ class Driver:
         await self._keep(batch, replies)
         batch.reads += 1
         if len(batch.seen) < batch.status.succeeded and batch.reads < _READS_OF_SHORT_RESULTS:
-            raise RequestError("malformed", f"batch {batch_id} shows fewer results than it counts")
-        self._give_back(batch, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
+            raise RequestError("malformed", f"batch {batch_id} returned fewer results than it counts as finished")
+        self._give_back(batch, RequestError("malformed", f"batch {batch_id} ended without a result for this request"))
 
     async def _keep(self, batch: Batch, replies: dict[int, Reply]) -> None:
-        """Record many replies at once, because each call waits for the disk, and clear ``replies``."""
+        """Record ``replies`` (by position in the batch) in a single call, which waits for the disk; then clear them."""
         seconds = batch.status.duration_seconds
         if seconds is None:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
@@ -225,7 +225,7 @@ class Driver:
         replies.clear()
 
     def _give_back(self, batch: Batch, error: RequestError) -> None:
-        """End a batch, and leave its unanswered samples to single requests."""
+        """Mark a batch as over, and leave its unanswered samples, with the error, to single requests."""
         for position in sorted(batch.positions):
             self.pending.leave(batch.entries[position], error)
         self.log.settled(batch, batch.positions)
@@ -243,7 +243,7 @@ class Driver:
 
 
 def cut(requests: Iterable[tuple[Request, int]], most: int, most_bytes: int) -> Iterator[list[Request]]:
-    """Split requests with their sizes into batches within the limits; a request that is too large gets its own."""
+    """Split (request, size) pairs into batches of at most ``most`` requests and, if possible, ``most_bytes`` bytes."""
     chunk: list[Request] = []
     filled = 0
     for request, size in requests:

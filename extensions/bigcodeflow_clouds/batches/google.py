@@ -22,7 +22,7 @@ _STATUSES: Mapping[int, int] = {1: 408, 3: 400, 4: 408, 5: 404, 7: 403, 8: 429, 
 
 
 class _GeminiHttp(HttpProvider):
-    """HTTP client with the SDK's address, bodies and replies, but without its waits and retries."""
+    """HTTP client for Gemini that sends the same bodies as `GoogleProvider`, but without the SDK's retries."""
 
     address = GoogleProvider.address
 
@@ -37,7 +37,7 @@ class _GeminiHttp(HttpProvider):
         try:
             return content_reply(types.GenerateContentResponse.model_validate(data))
         except ValueError as problem:
-            message = shown(f"the answer is no response: {problem}", self.endpoint.api_key)
+            message = shown(f"the answer is no valid response of Gemini: {problem}", self.endpoint.api_key)
             raise RequestError("malformed", message) from None
 
     async def aclose(self) -> None:
@@ -46,7 +46,7 @@ class _GeminiHttp(HttpProvider):
 
 
 class GoogleBatches(BatchApi):
-    """Batches with inline requests, which Google accepts up to 20 MB."""
+    """Batches of Gemini: the requests are in the submitting call itself, which may have up to 20 MB."""
 
     path, listed = "/v1beta/batches", "operations"
     first_page: ClassVar[Mapping[str, Any]] = {"pageSize": 100}
@@ -74,7 +74,7 @@ class GoogleBatches(BatchApi):
         return self.id_of(await self.provider.json("POST", path, {"batch": batch}))
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """Return the progress; ``rejection`` is set for a batch that ended with an error, thus without answers."""
+        """Return a batch's progress; ``rejection`` holds the error if the batch failed as a whole, without answers."""
         operation = await self.state(batch_id)
         if error := operation.get("error"):
             return BatchStatus(ended=True, rejection=self._error(error))

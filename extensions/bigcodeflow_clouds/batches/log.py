@@ -27,7 +27,7 @@ FILE_NAME = "batches.jsonl"
 
 
 class BatchEntry(NamedTuple):
-    """Fields of a request in a batch that are needed to match its answer later."""
+    """Fields of a request that the log keeps, so that the answer in the batch's results can be assigned later."""
 
     task_id: str
     prompt_sha: str
@@ -60,7 +60,7 @@ class BatchStatus:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """A batch as the log knows it and, in the fields after ``settled``, its state in this run."""
+    """A batch: fields up to ``settled`` come from the log; later fields are its state in this run."""
 
     tag: str
     intended_at: datetime
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def samples_succeeded(self) -> int:
-        """Estimated number of answered samples: answered requests times the batch's mean samples per request."""
+        """Estimated number of answered samples: answered requests times mean samples per request."""
         return round(self.status.succeeded * sum(len(entry.samples) for entry in self.entries) / len(self.entries))
 
     @property
@@ -105,7 +105,7 @@ class Batch:
 
 
 class BatchLog:
-    """Log of the batches of a folder, which one run at a time holds; created by `open_batch_log`."""
+    """Log of the batches in a folder, used by a single run at a time; created by `open_batch_log`."""
 
     def __init__(self, log: AppendLog) -> None:
         self.path = log.path
@@ -120,8 +120,8 @@ class BatchLog:
                 self._apply(json.loads(line))
             except (ValueError, KeyError, TypeError):
                 raise GenerationError(
-                    f"{self.path}, line {number}: is damaged, so that batches which are paid for could be lost: "
-                    "restore the file, or remove it to ask again for what they hold"
+                    f"{self.path}, line {number}: is damaged, so paid batches may be unknown: restore the file, or "
+                    "remove it; all requests of the batches in the file are then sent, and paid, again"
                 ) from None
 
     def intend(self, batch: Batch) -> None:
@@ -165,14 +165,14 @@ def open_batch_log(folder: Path) -> Iterator[BatchLog]:
 
 
 class PendingSamples:
-    """Samples that need an answer; answered samples and those left to single requests are removed."""
+    """Samples that still wait for an answer from a batch; ``left`` holds samples left to single requests."""
 
     def __init__(self) -> None:
         self.left: list[Left] = []
         self._requests: dict[AnswerKey, Request] = {}
 
     def add(self, requests: Iterable[Request], known: frozenset[AnswerKey]) -> list[Request]:
-        """Add the samples of the requests; return requests for new samples that no earlier batch (``known``) has."""
+        """Add the samples of the requests; return requests for samples that are in no earlier batch (``known``)."""
         new = []
         for request in requests:
             samples = [sample for sample in request.keys if sample not in self._requests]
@@ -182,21 +182,21 @@ class PendingSamples:
         return new
 
     def any_of(self, entry: BatchEntry, answers: int | None = None) -> bool:
-        """Tell if a sample of an entry needs an answer; check only its first ``answers`` samples, or all if None."""
+        """Tell if any of the first ``answers`` samples of an entry (None: of all samples) still needs an answer."""
         return any(sample in self._requests for sample in entry.samples[:answers])
 
     def request(self, entry: BatchEntry) -> Request:
-        """Return the request from which an entry was made; at least one sample of it must need an answer."""
+        """Return the request for an entry; at least one sample of the entry must still need an answer."""
         wanted = next(self._requests[sample] for sample in entry.samples if sample in self._requests)
         return replace(wanted, sample_indices=entry.sample_indices, seed=entry.seed)
 
     def answer(self, entry: BatchEntry, answers: int) -> None:
-        """Remove the first ``answers`` samples of an entry, and leave the others to single requests."""
+        """Remove the first ``answers`` samples of an entry, which are answered; leave the rest to single requests."""
         for sample in entry.samples[:answers]:
             self._requests.pop(sample, None)
-        self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were asked for"))
+        self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were requested"))
 
     def leave(self, entry: BatchEntry, error: RequestError) -> None:
-        """Leave the samples of an entry that need an answer to single requests."""
+        """Leave the unanswered samples of an entry to single requests, with the error as the reason."""
         if rest := [sample for sample in entry.samples if self._requests.pop(sample, None)]:
             self.left.append(Left(rest, error))

@@ -1,4 +1,4 @@
-"""Mistral's batch API: files of requests, of answers and of errors, as OpenAI's."""
+"""Mistral's batch API: a file of requests, and files of answers and errors, as in OpenAI's batch API."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _PAGE = 100
 
 
 class MistralBatches(FileBatches):
-    """Batch jobs of chats with one model."""
+    """Batches of Mistral: chats with a single model."""
 
     path, files = "/v1/batch/jobs", "/v1/files"
     result_files = ("output_file", "error_file")
@@ -33,7 +33,7 @@ class MistralBatches(FileBatches):
         return {"custom_id": custom_id, "body": body}
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """Return the progress; ``rejection`` is set for a job that failed without a single answer."""
+        """Return a batch's progress; ``rejection`` holds the errors of a batch that failed without any answer."""
         job = await self.state(batch_id)
         state, succeeded = required_text(job, "status"), job.get("succeeded_requests") or 0
         if state == "FAILED" and not succeeded:

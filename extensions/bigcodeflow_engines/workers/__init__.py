@@ -1,1 +1,1 @@
-"""Programs that load a model; they import the standard library, their engine and each other, and are run by path."""
+"""Programs that load a model. They are run by path, and import only the standard library, engines and each other."""

@@ -26,7 +26,7 @@ _CHOICE = ("temperature", "top_p", "top_k")
 
 @dataclass(slots=True)
 class _SampleRow:
-    """Sample of a request while it is generated."""
+    """Sample of a request while its text is generated."""
 
     asked: protocol.WorkerRequest
     sample: int
@@ -47,14 +47,14 @@ class TransformersEngine:
         settings = job.settings
         own = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         if own and settings["max_model_tokens"] > own:
-            raise protocol.WorkerError("bad_settings", f"max_model_tokens is more than the model's own {own:,}")
+            raise protocol.WorkerError("bad_settings", f"max_model_tokens is more than the model's limit of {own:,}")
         self._context_tokens: int = settings["max_model_tokens"] or own or _NO_LIMIT
         self._batch_size: int = settings["batch_size"] or _BATCH_SIZE
         self.name = f"transformers {self._transformers.__version__}"
         self.commit = str(getattr(self._model.config, "_commit_hash", None) or "")
 
     def answer(self, requests: Sequence[protocol.WorkerRequest]) -> Iterator[protocol.Answered | protocol.Rejected]:
-        """Yield each result once; the longest prompts are run first, so that a lack of memory shows at once."""
+        """Yield the result of each request once; the longest prompts run first, to show a lack of memory at once."""
         rows: list[_SampleRow] = []
         for asked in requests:
             prompt = protocol.prompt_tokens(self._tokenizer, asked, self._context_tokens)
@@ -88,7 +88,7 @@ class TransformersEngine:
                 yield same[start : start + self._batch_size]
 
     def _write(self, rows: list[_SampleRow]) -> None:
-        """Generate the texts of a batch, whose rows have the same sampling and extra parameters."""
+        """Generate the texts of a batch of samples that have the same sampling and extra parameters."""
         torch, asked = self._torch, rows[0].asked
         own = self._model.generation_config.eos_token_id
         known = {*(own if isinstance(own, list) else [own]), self._tokenizer.eos_token_id}
@@ -139,10 +139,10 @@ class TransformersEngine:
         torch, settings = self._torch, job.settings
         dtype = settings["dtype"] if settings["dtype"] == "auto" else getattr(torch, settings["dtype"], None)
         if dtype != "auto" and not isinstance(dtype, torch.dtype):
-            raise protocol.WorkerError("bad_settings", f"torch knows no dtype {settings['dtype']!r}")
+            raise protocol.WorkerError("bad_settings", f"torch has no dtype {settings['dtype']!r}")
         gpus = torch.cuda.device_count()
         if settings["tensor_parallel"] > max(1, gpus):
-            raise protocol.WorkerError("bad_settings", f"tensor_parallel is more than the {gpus} GPUs that are here")
+            raise protocol.WorkerError("bad_settings", f"tensor_parallel is more than the {gpus} GPUs of this machine")
         device_map = "auto" if settings["tensor_parallel"] > 1 else {"": 0 if gpus else "cpu"}
         model = self._transformers.AutoModelForCausalLM.from_pretrained(
             job.model,
@@ -158,7 +158,7 @@ class TransformersEngine:
 
 
 class _Draw:
-    """Draw each row's next token with the row's own generator.
+    """Logits processor that draws each row's next token with the row's own random generator.
 
     Adding Gumbel noise to the scores and taking the largest is the same as drawing from their softmax (Gumbel 1954);
     tokens that were filtered have a score of minus infinity and are never drawn.
@@ -180,7 +180,7 @@ class _Draw:
 
 @dataclass(frozen=True, eq=False)
 class _StopWatch:
-    """Record each row's tokens, and end a row at an end token, at a stop text, or at its own limit."""
+    """Stopping criterion that records each row's tokens and ends a row at an end token, a stop text or its limit."""
 
     torch: Any
     tokenizer: Any
@@ -213,7 +213,7 @@ class _StopWatch:
             row.finish_reason, row.text = "length", self._decode(row)
 
     def _decode(self, row: _SampleRow) -> str:
-        """Return the text after the prompt. If it were decoded alone, some tokenizers would drop a leading blank."""
+        """Return the generated text, decoded after the prompt's end: decoded alone, it could lose its first blank."""
         before = row.prompt[-_PREFIX_TOKENS:]
         known: str = self.tokenizer.decode(before, skip_special_tokens=True)
         whole: str = self.tokenizer.decode(before + row.tokens, skip_special_tokens=True)

@@ -1,4 +1,4 @@
-"""Start vLLM's server, and kill it when the parent process no longer keeps this process's standard input open."""
+"""Start vLLM's server, and kill the server when the parent process ends or closes this process's standard input."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ def _end_with_the_starter() -> None:
 
 
 def main() -> None:
-    """Run the server with the given arguments, and exit with its status."""
+    """Run the server with this program's arguments, and exit with the server's status."""
     os.setpgid(0, 0)  # normally already a separate group; ensures that nothing else is killed
     threading.Thread(target=_end_with_the_starter, daemon=True).start()
     command = [sys.executable, "-s", "-u", "-m", "vllm.entrypoints.openai.api_server", *sys.argv[1:]]

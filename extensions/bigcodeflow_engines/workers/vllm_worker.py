@@ -1,8 +1,8 @@
 """Answer requests with vLLM; run by path inside its environment, see `worker_protocol`.
 
-vLLM's server cannot answer these requests: its chats lose the line break after a prefilled fence where a template trims
-turns, and it ignores parameters that it does not know. The engine is run step by step instead of with the whole list,
-so that each answer is sent as soon as it is finished, and not only after the last answer.
+vLLM's server cannot answer these requests: its chats lose the line break after a prefilled fence if a template trims
+turns, and the server ignores unknown parameters. The engine is run step by step instead of with the whole list, so that
+each answer is sent as soon as it is finished, and not only after the last answer.
 """
 
 import importlib
@@ -37,7 +37,7 @@ class VllmEngine:
         self.commit = str(getattr(self._llm.model_config.hf_config, "_commit_hash", None) or "")
 
     def answer(self, requests: Sequence[protocol.WorkerRequest]) -> Iterator[protocol.Answered | protocol.Rejected]:
-        """Yield each result once, in the order in which the requests finish."""
+        """Yield the result of each request once, in the order in which the requests finish."""
         waiting, running, samples = deque(requests), dict[int, _RequestInProgress](), 0
         while waiting or running:
             while waiting and samples < self._at_once:
@@ -64,14 +64,14 @@ class VllmEngine:
         return _RequestInProgress(asked, len(prompt))
 
     def _parameters(self, asked: protocol.WorkerRequest, seed: int | None) -> Any:
-        """Return the model's own defaults, updated with the parameters of the request, as vLLM's server does."""
+        """Return the model's default sampling parameters, updated with those of the request, as vLLM's server does."""
         sampling_params: Any = importlib.import_module("vllm.sampling_params")
         parameters = self._llm.get_default_sampling_params()
         given: dict[str, Any] = {"max_tokens": None, **asked.sampling, **asked.engine_parameters, "seed": seed}
         given["stop"] = list(given.get("stop", ()))
         for name in given:
             if name not in parameters.__struct_fields__ or name.startswith("_"):
-                raise protocol.WorkerError("bad_settings", f"vLLM knows no sampling parameter {name!r}")
+                raise protocol.WorkerError("bad_settings", f"vLLM has no sampling parameter {name!r}")
         kept = {name: getattr(parameters, name) for name in _DEFAULTS}
         kind = sampling_params.RequestOutputKind.FINAL_ONLY
         try:

@@ -1,4 +1,4 @@
-"""Protocol between the driver and an engine's worker, with one JSON object per line; also converts prompts to tokens.
+"""Protocol between the driver (`offline`) and an engine's worker, in JSON lines; also converts prompts to tokens.
 
 The driver writes to the worker's standard input: the job, then the requests, then ``null``. It then keeps standard
 input open. When standard input ends, the worker kills its whole process group, so that no engine is left behind. The
@@ -27,7 +27,7 @@ from typing import Any, Protocol, TextIO
 
 
 class WorkerError(Exception):
-    """Error that stops the worker; its kind lets the driver choose a remedy."""
+    """Error that ends the worker; its ``kind`` decides which remedy the user is shown."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -52,13 +52,13 @@ class WorkerRequest:
     sampling: Mapping[str, Any]
     """Parameters that were set, by name."""
     extra: Mapping[str, Any]
-    """Further parameters of the engine; ``chat_template_kwargs`` goes to the template."""
+    """Further parameters of the engine; ``chat_template_kwargs`` goes to the chat template."""
     seeds: Sequence[int | None]
     """Seed, or None, for each requested sample."""
 
     @property
     def engine_parameters(self) -> dict[str, Any]:
-        """`extra` without the parameters of the chat template."""
+        """Parameters in ``extra`` for the engine, without the parameters of the chat template."""
         return {name: value for name, value in self.extra.items() if name != "chat_template_kwargs"}
 
 
@@ -96,7 +96,7 @@ class LoadedModel(Protocol):
 def serve(
     load: Callable[[WorkerJob], LoadedModel], describe: Callable[[WorkerJob], Mapping[str, Any]] | None = None
 ) -> None:
-    """Do the job that is read from standard input; return after ``ended``, or exit with status 1 after ``failed``."""
+    """Do the job that standard input states; send ``ended`` and return, or send ``failed`` and exit with status 1."""
     began = time.monotonic()
     out = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
     os.set_inheritable(out.fileno(), False)
@@ -137,7 +137,7 @@ _SIGNS = (
 
 
 def error_kind(error: BaseException) -> str:
-    """Return the kind of failure, by which the driver chooses a remedy, for an error of an engine or a library."""
+    """Return the kind of an error of an engine or library; the kind decides which remedy the user is shown."""
     names = {base.__name__ for base in type(error).__mro__}
     text = str(error).lower()
     for kind, classes, parts in _SIGNS:
@@ -181,7 +181,7 @@ def load_tokenizer(job: WorkerJob) -> Any:
 
 
 def describe_tokenizer(job: WorkerJob) -> Mapping[str, Any]:
-    """Tell if the tokenizer has a chat template; without it, the model only continues text."""
+    """Return ``chat_template``: True if the tokenizer has a chat template; without it, a model only continues text."""
     return {"chat_template": bool(load_tokenizer(job).chat_template)}
 
 
@@ -190,7 +190,7 @@ def prompt_tokens(tokenizer: Any, asked: WorkerRequest, context_tokens: int) -> 
     prompt = _token_ids(tokenizer, asked)
     if 0 < len(prompt) < context_tokens:
         return prompt
-    problem = f"the prompt has {len(prompt):,} tokens; the model takes {context_tokens - 1:,} and one to answer"
+    problem = f"the prompt has {len(prompt):,} tokens; the model takes {context_tokens - 1:,}, plus one for the answer"
     return Rejected(asked.id, problem)
 
 
@@ -213,7 +213,7 @@ def _rendered(tokenizer: Any, asked: WorkerRequest) -> str:
             turns, tokenize=False, add_generation_prompt=not prefill, continue_final_message=prefill, **options
         )
     except (jinja2.TemplateError, TypeError, ValueError) as error:
-        raise WorkerError("chat_template", f"its chat template does not take the prompt: {error}") from error
+        raise WorkerError("chat_template", f"its chat template does not accept the prompt: {error}") from error
     if prefill:
         begun = turns[-1]["content"]
         stripped = begun.rstrip()

@@ -1,4 +1,4 @@
-"""The referee: why two results over the same tasks differ, and which of them is right."""
+"""Study that explains why two results over the same tasks differ, and decides which verdict is right."""
 
 import pyarrow as pa
 from pydantic import Field
@@ -35,31 +35,32 @@ _COLUMNS = {
 
 
 class ExplainConfig(SettingsModel):
-    """Settings of the study: the two results, and what may differ between them."""
+    """Settings of the study: the two runs, and settings with which their results may have been made."""
 
     first: str = ""
     """First run, own or imported, named as `bigcodeflow compare` takes it, such as RUN or RUN@raw."""
     second: str = ""
-    """Second run."""
+    """Second run, named in the same way."""
     environment: str = "bigcodebench"
-    """Sandbox environment of a result that does not tell its own."""
+    """Sandbox environment that is assumed for a result that does not state its environment."""
     environments: tuple[str, ...] = ()
     """Other sandbox environments in which a result may have been made."""
     time_limits: tuple[int, ...] = (3, 10, 30, 60, 120)
     """Time limits in seconds with which a result may have been made."""
     executions: int = Field(default=5, ge=2, le=100)
-    """Executions of a program that must agree before another cause than noise is tried; twice as many must flip."""
+    """Executions of a program that must agree before causes other than noise are tried; a flip needs twice as many."""
     overrides: tuple[str, ...] = ()
     """Any other settings of the executions, such as 'execution.workers=2'."""
     store: str = "results/store"
-    """Folder or URL (s3://bucket/prefix) of recorded runs: what was executed is not executed again."""
+    """Folder or URL (s3://bucket/prefix) of the recorded runs; their executions are not repeated."""
 
 
 class Explain(Study[ExplainConfig]):
     """Explain why two results over the same tasks differ, and say which verdict is right.
 
-    Executes each program whose verdicts differ again, with one change at a time, until the verdict flips: that change
-    is the cause. What a result does not tell is tried. All is cached. See docs/harnesses.md.
+    If two verdicts of a program differ, the program is executed again, with one change at a time, until the verdict
+    flips: that change is the cause. If a result does not state a setting, several values are tried. Executions are
+    cached. See docs/harnesses.md.
     """
 
     title = "Differences of two results"

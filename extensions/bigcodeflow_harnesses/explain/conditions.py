@@ -1,4 +1,4 @@
-"""Conditions of other machines on which a verdict may depend: code in front of the test, and signs in traces."""
+"""Conditions of a machine on which a verdict may depend: code that imitates them, and signs of them in tracebacks."""
 
 import ast
 import re
@@ -9,16 +9,16 @@ from bigcodeflow.results.inspection.samples import SampleDetail
 
 
 class Condition(NamedTuple):
-    """A condition that an execution can have."""
+    """Condition of another machine, such as the order of directory listings, and code that imitates it in a trial."""
 
     code: str
-    """Executed between program and test."""
+    """Code that is executed between program and test."""
     detail: str
     cause: str = "environment"
 
 
 NETWORK = "an end of each program that asks another machine"
-#: Their exit code.
+#: Exit code of programs that ask another machine under the condition NETWORK.
 NETWORK_EXIT = 77
 _NETWORK = f"""
 def _asks_network(event, args, local=("localhost", "127.", "0.0.0.0", "::1", "None", "")):
@@ -61,7 +61,7 @@ CONDITIONS = {
     "a busy process": Condition(_LOAD, "load", cause="noise"),
     NETWORK: Condition(_NETWORK, "network"),
 }
-#: What a trace says about the environment, by detail.
+#: Patterns of tracebacks that show a cause in the environment, by detail of the cause.
 _SIGNS = {
     "network": r"gaierror|URLError|ConnectionError|Connection(Refused|Reset)Error|Max retries exceeded|"
     r"Name or service not known|name resolution|Network is unreachable",
@@ -72,12 +72,12 @@ _SIGNS = {
 
 
 def sign(trace: str) -> str:
-    """Return the detail of the environment to which a trace points; empty if it points to none."""
+    """Return the environment fault that a traceback shows, such as 'network' or 'data'; empty if it shows none."""
     return next((detail for detail, pattern in _SIGNS.items() if re.search(pattern, trace, re.MULTILINE)), "")
 
 
 def foreign_line(sample: SampleDetail) -> str:
-    """Return a frame in a test method of a recorded trace that lies outside the method's lines here; empty if none."""
+    """Return a line that recorded tracebacks name but our test lacks, such as 'line 9 in test_a'; '' if none."""
     try:
         tree = ast.parse(f"{sample.program}\n{sample.test}")
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""The search for the cause of each difference: one change at a time, until the verdict flips."""
+"""Search for the cause of each difference: try one change at a time until the verdict flips."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from bigcodeflow_harnesses.explain import CAUSES, ExplainConfig
 from bigcodeflow_harnesses.explain.conditions import CONDITIONS, NETWORK, foreign_line, sign
 from bigcodeflow_harnesses.explain.trials import SCRIPTS, Result, Trial, Trials
 
-#: Raise it when unchanged verdicts give other rows.
+#: Version of the rows; raise it if the same verdicts give other rows.
 VERSION = 2
 #: Attributes of a trial that change together, by cause, in the order in which they are tried.
 _FACTORS = {
@@ -43,21 +43,21 @@ Pairs = Sequence[tuple[SampleDetail, SampleDetail]]
 
 
 class Difference(NamedTuple):
-    """A sample with different verdicts; in pairs, the first result's value comes first."""
+    """A sample with different verdicts in the two results; each field except ``row`` has a value for each result."""
 
     row: dict[str, Any]
     samples: Sequence[SampleDetail]
     bases: Sequence[Trial]
-    """The sample as each result tells it."""
+    """For each result, the trial that executes the sample with the settings that the result states."""
     passed: Sequence[bool]
 
     def untold(self, trials: Trials) -> list[int]:
-        """Return the sides whose verdict does not come again."""
+        """Return the positions (0 or 1) of the results whose trial in `bases` did not give the recorded verdict."""
         return [side for side, base in enumerate(self.bases) if trials.results[base].passed != self.passed[side]]
 
 
 class Harness:
-    """Facts about how a result was made, equal in all its verdicts; the other result's come second in `pairs`."""
+    """Facts about the harness that made a result; in each of ``pairs``, the first sample is from that result."""
 
     def __init__(self, pairs: Pairs) -> None:
         failed = (one for one, other in pairs if not other.passed and other.verdict["tests_run"])
@@ -87,7 +87,7 @@ def _rows(config: ExplainConfig, runs: Sequence[ComparedRun], listener: Listener
     trials = Trials(config, listener)
     searches = [_search(one, harnesses, config, trials) for one in differences if not one.row["cause"]]
     while needed := {search: found for search in searches if (found := next(search, None))}:
-        trials.execute(chain(*needed.values()))  # what the searches need next, together
+        trials.execute(chain(*needed.values()))  # all trials that the searches need next, in one batch
         searches = list(needed)
     yield from (one.row for one in differences)
 
@@ -138,7 +138,7 @@ def _base(config: ExplainConfig, run: ComparedRun, sample: SampleDetail) -> Tria
 def _search(
     one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
 ) -> Iterator[list[Trial]]:
-    """Record the cause of a difference; yield the trials that must be executed before the search goes on."""
+    """Find and record the cause of a difference; yield trials that must be executed before the search continues."""
     if (yield from _is_noise(one, one.bases, config.executions, trials)) or _is_another_test(one, trials):
         return
     for factor, side, trial, expected in _changes(one, harnesses, config, trials):
@@ -165,13 +165,13 @@ def _search(
 
 
 def _copies(trial: Trial, count: int) -> list[Trial]:
-    """Return executions of a trial; those of a script have different hash seeds."""
+    """Return `count` repetitions of a trial; trials that run as a script get different hash seeds."""
     is_script = trial.runner in SCRIPTS
     return [replace(trial, repetition=one, hash_seed=str(one) if is_script else "") for one in range(count)]
 
 
 def _errors(sample: SampleDetail) -> set[str]:
-    """Return the exceptions that a recorded failure names."""
+    """Return the types of the exceptions in the tracebacks of a recorded failure."""
     traces = [test["trace"] or "" for test in sample.failing_tests]
     return {exception_line(trace).partition(":")[0] for trace in traces if HEAD in trace}
 
@@ -194,7 +194,7 @@ def _is_another_test(one: Difference, trials: Trials) -> bool:
 
 
 def _is_observed(one: Difference, count: int, trials: Trials) -> bool:
-    """Record a cause that traces or the reference solution show, if no execution here repeats it."""
+    """Return True and record the cause 'environment' if a traceback, the reference solution or a timeout shows it."""
     for side in one.untold(trials):
         sample, result, detail = one.samples[side], trials.results[one.bases[side]], "machine"
         here = f"{count} executions here: {result}"
@@ -227,10 +227,11 @@ def _is_noise(
 def _changes(
     one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
 ) -> Iterator[tuple[str, int, Trial, str]]:
-    """Yield factor, side, changed trial, and the status with which the factor is the cause.
+    """Yield each change to try: factor, position of the result (0, 1), changed trial, status that proves the cause.
 
-    If both verdicts come again as told, a value becomes that of the other result; else a result whose verdict does not
-    come again gets values that it may have been made with.
+    A factor is a group of a trial's attributes, see _FACTORS. If the trials of both results give the recorded verdicts,
+    each trial gets the other result's values. Otherwise, only a trial that does not give its recorded verdict is
+    changed: it gets values with which its result may have been made.
     """
     is_timeout = "timeout" in (one.row["first_status"], one.row["second_status"])
     as_told = [trials.results[base].passed == passed for base, passed in zip(one.bases, one.passed, strict=True)]
@@ -252,9 +253,9 @@ def _changes(
 def _untold(
     factor: str, one: Difference, side: int, harness: Harness, config: ExplainConfig, result: Result
 ) -> list[dict[str, Any]]:
-    """Return values of a factor with which a result may have been made, without those that its verdicts refute."""
+    """Return possible values of a factor for a result that does not state them; skip values that verdicts rule out."""
     base, passed, values = one.bases[side], one.passed[side], list[dict[str, Any]]()
-    if factor == "extraction" and base.solution == base.answer:  # else it tells the program
+    if factor == "extraction" and base.solution == base.answer:  # else the result states the program
         values = [{"solution": program} for program in _extracted(base).values()]
     elif factor == "calibration":
         values = [{"setup": "" if base.setup else base.task["code_prompt"]}]
@@ -276,14 +277,14 @@ def _untold(
 
 
 def _extracted(base: Trial) -> dict[str, str]:
-    """Return the programs that our sanitizer takes out of the raw answer, by mode."""
+    """Return the programs that our sanitizer extracts from a trial's raw answer; keys are the sanitizer's modes."""
     if base.answer is None:
         return {}
     return {mode: sanitize(base.answer, entry_point=base.task["entry_point"], mode=mode) for mode in _MODES}
 
 
 def _settle(one: Difference, factor: str, side: int, trial: Trial, trials: Trials) -> Iterator[list[Trial]]:
-    """Record the cause and its evidence, and decide which verdict is right if that can be decided."""
+    """Record the cause, its evidence and, if executions show it, the right verdict; yield trials to execute first."""
     base, result, value = one.bases[side], trials.results[trial], getattr(trial, _FACTORS[factor][0])
     changed = factor if factor in ("extraction", "calibration", "version") else f"{factor} {value}"
     told = f"as the {_NAMES[side]} tells it: {trials.results[base]}"

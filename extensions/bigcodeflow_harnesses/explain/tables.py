@@ -1,4 +1,4 @@
-"""Tables of the study: points of difference by cause, and the evidence for each sample."""
+"""Tables of the study: score difference in percentage points by cause, and the evidence for each sample."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Return the points of difference by cause, and the evidence for each sample."""
+    """Return two tables: score difference in percentage points by cause, and the evidence for each sample."""
     found: list[Row] = rows.to_pylist()
     groups = {cause: [row for row in found if row["cause"] == cause] for cause in CAUSES} | {"all": found}
     lines = [_line(cause, group) for cause, group in groups.items() if group]

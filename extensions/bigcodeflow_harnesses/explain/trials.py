@@ -1,4 +1,4 @@
-"""Executions of programs under changed conditions, by ordinary runs: their verdicts are cached like any other."""
+"""Executions of programs under changed conditions, made by ordinary runs, so that their verdicts are cached."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from bigcodeflow.studies.derived_files import dataset_file, hub_row, sample_file
 from bigcodeflow_harnesses.explain import ExplainConfig
 from bigcodeflow_harnesses.explain.conditions import CONDITIONS, NETWORK_EXIT
 
-#: Text behind program and test where a harness executes both as a script, whose exit code is the verdict.
+#: Text after program and test if a harness executes them together as a script, whose exit code is the verdict.
 SCRIPTS = {"script": "\n\nif __name__ == '__main__':\n    unittest.main()\n", "script without a runner": "\n"}
 _SCRIPT_TEST = """import os, subprocess, sys, unittest
 class TestCases(unittest.TestCase):
@@ -32,12 +32,12 @@ _FIXED_LIMIT = "\n# The limit holds for every program.\n"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An execution of a program, with all that its verdict may depend on."""
+    """An execution of a program, with everything on which its verdict may depend."""
 
     task: Mapping[str, Any] = field(compare=False, repr=False)
     solution: str
     setup: str
-    """code_prompt that calibration puts in front; empty: not calibrated."""
+    """code_prompt that calibration puts before the solution; empty if the trial is not calibrated."""
     test: str
     environment: str
     seconds: float
@@ -47,20 +47,20 @@ class Trial:
     runner: str = "unittest"
     condition: str = ""
     hash_seed: str = ""
-    """PYTHONHASHSEED of a script; empty: the sandbox's."""
+    """PYTHONHASHSEED of a script; empty keeps the sandbox's value."""
     answer: str | None = field(default=None, compare=False, repr=False)
-    """Raw answer out of which the program was taken."""
+    """Raw answer of the model, from which the solution was extracted; None if it is unknown."""
     repetition: int = 0
 
     @property
     def program(self) -> str:
-        """Text that is executed."""
+        """Executed text: setup and solution. If the test runs as a script: SCRIPT = '…' with program and test."""
         program = calibrate(self.setup, self.solution) if self.setup else self.solution
         return self._text(f"{program}\n# execution {self.repetition}\n" if self.repetition else program)
 
     @property
     def row(self) -> dict[str, Any]:
-        """The task whose test judges the program; its reference solution is executed in the same way."""
+        """Trial's task as a row of the study's dataset; its reference solution is executed as the program is."""
         task, test = {**self.task, "doc_struct": "{}", "test": self._test}, self._test
         if self.runner in SCRIPTS:
             reference = calibrate(task["code_prompt"], task["complete_prompt"] + task["canonical_solution"])
@@ -79,7 +79,7 @@ class Trial:
 
 
 class Result(NamedTuple):
-    """Outcome of a trial; `why` is the exception of its first traceback, or the end of the sandbox."""
+    """Outcome of a trial; `why` is the exception in its first traceback, or the reason why the sandbox ended."""
 
     status: str
     why: str
@@ -89,12 +89,12 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool | None:
-        """True if it passes; None if it was not judged. A library that is not there is a failure."""
+        """True if the program passed; None if it was not judged. A missing library counts as a failure."""
         return None if self.status == "infra_error" and "Error" not in self.why else self.status == "pass"
 
     @property
     def asks_network(self) -> bool:
-        """True if a program ended because it asked another machine."""
+        """True if the program was ended because it tried to reach another machine."""
         return self.why.endswith(str(NETWORK_EXIT))
 
     def __str__(self) -> str:
@@ -102,14 +102,14 @@ class Result(NamedTuple):
 
 
 class Trials:
-    """Trials and their results; each is executed once."""
+    """Trials and their results; each trial is executed only once."""
 
     def __init__(self, config: ExplainConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
         self.results: dict[Trial, Result] = {}
 
     def execute(self, trials: Iterable[Trial]) -> None:
-        """Execute the trials that have no result yet, those of equal environment and limits in one run."""
+        """Execute the trials that have no result yet, in one run for each combination of environment and limits."""
         groups: dict[tuple[str, float, int], list[Trial]] = defaultdict(list)
         for trial in dict.fromkeys(trials):
             if trial not in self.results:
@@ -134,7 +134,7 @@ class Trials:
             "dataset": {"source": dataset_file(self._store, "explain", list(rows.values()))},
             "samples": {"source": sample_file(self._store, "explain", programs)},
             "sanitizing": {"mode": "none", "safety_policy": "off"},
-            # Passes are not checked: recorded statuses tell who tampers.
+            # Passes are not checked here: the recorded status shows if a program is tampered.
             "execution": {**execution, "variants": ("raw",), "integrity": "off", "quarantine": "off"},
         }
         run = load_settings(sections, "explain", self._config.overrides)

@@ -1,8 +1,8 @@
-"""Claims about a result file: its model, split and other fields as its name, scores file, options and samples state.
+"""Claims about a result file: values of model, split and other fields, as several sources state them.
 
-The scores file is the ``*_pass_at_k.json`` next to it. If two sources state a field differently, the result file is
-refused: either value could put a score under a wrong name. One that does not fit the tasks, or its own sample file, is
-refused too.
+Sources are the file's name, its scores file (the ``*_pass_at_k.json`` next to it), options and samples. If two sources
+state a field differently, the result file is refused: either value could put a score under a wrong name. A result file
+that does not fit the tasks, or its sample file, is refused too.
 """
 
 import math
@@ -37,7 +37,7 @@ _SETTING = re.compile(
 #: versions write 'sanitized_calibrated' into every name, even if an option turns calibration off.
 _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}
 _REMEDY = (
-    "correct the wrong one (rename the file, put its own pass_at_k.json beside it, drop the option) and import it again"
+    "correct the wrong source (rename the file, restore its own pass_at_k.json, omit the option) and import it again"
 )
 _SHOWN = {"True": "yes", "False": "no"}
 _SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
@@ -56,13 +56,13 @@ class Claim(NamedTuple):
 
     field: str  # model, split, subset, calibrated, temperature or n_samples
     value: Value
-    source: str  # name of the source, written after 'says' in messages
+    source: str  # name of the source in messages, such as '--split'
 
 
 def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
-    """Return the value of every stated field; if several sources name the model, the first one's spelling is used.
+    """Return the value of every claimed field; if sources spell the model differently, the first spelling is used.
 
-    Raises a SamplesError with one line for each field with contradicting values; it names every source and its value.
+    Raises a SamplesError with a line for each field with contradicting values; the line names every source and value.
     """
     fields: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -78,7 +78,7 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
         else:
             conflict = several
         if conflict:
-            sources = ", ".join(f"{_SHOWN.get(repr(one.value), repr(one.value))} says {one.source}" for one in stated)
+            sources = ", ".join(f"{_SHOWN.get(repr(one.value), repr(one.value))} by {one.source}" for one in stated)
             problems.append(f"{path}: {field} is stated in several ways: {sources}: {_REMEDY}")
         elif field == "model" or not several:
             values[field] = stated[0].value
@@ -88,7 +88,7 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
 
 
 def _same_model(one: str, other: str) -> bool:
-    """Tell if two names may mean one model: either may lack the organisation or the revision main, or be shortened."""
+    """Tell if two names may mean one model: either may be shortened, or lack organisation or revision 'main'."""
     if one == cut_model(other) or other == cut_model(one):
         return True
     first, second = (name.replace("/", "--").casefold().removesuffix("--main").split("--") for name in (one, other))
@@ -97,7 +97,7 @@ def _same_model(one: str, other: str) -> bool:
 
 
 def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -> Iterator[Claim]:
-    """Yield what options, the run's name and the sample file's name say about a file: model, split and so on."""
+    """Yield claims, such as model and split, that options, the run's name and the sample file's name state."""
     for field in ("split", "subset"):
         if settings.get(field):
             yield Claim(field, settings[field], f"--{field}")
@@ -106,7 +106,7 @@ def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -
 
 
 def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
-    """Yield the claims of a file name without ending, if it has the original evaluator's form; else nothing."""
+    """Yield the claims that `stem`, a file name without ending, states if it has the original evaluator's form."""
     named = _NAME.fullmatch(stem)
     if named is None:
         return
@@ -137,14 +137,14 @@ def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
 
 
 def unnamed_model(found: ResultsFile, scores: "Scores") -> str:
-    """Return a substitute for an unknown model name: the results' stem, or folder, sample file's name and hash."""
+    """Return a name for an unknown model: the result file's stem, or 'unknown (FOLDER/SAMPLE FILE, HASH)'."""
     if not scores.sample_file:
         return found.stem
     return f"unknown ({found.path.absolute().parent.name}/{Path(scores.sample_file).name}, {found.sha256[:8]})"
 
 
 class Scores(NamedTuple):
-    """Content of the scores file next to a result file; empty or None if there is no such file."""
+    """Content of the scores file next to a result file; fields are empty or None if there is no such file."""
 
     path: Path
     claims: tuple[Claim, ...]
@@ -160,10 +160,10 @@ def scores_of(results: Path) -> Scores:
     path, content = scores_path(results), {}
     there = {file: read_json(file) for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()}
     if len({found.sha256 for found in there.values()}) > 1:
-        raise SamplesError(f"{results}: {' and '.join(map(str, there))} differ: move the wrong one away")
+        raise SamplesError(f"{results}: its scores files {' and '.join(map(str, there))} differ: move one away")
     for file, found in there.items():
         if not isinstance(found.value, dict) or found.repeated_keys:
-            raise SamplesError(f"{file}: holds no object of scores, or a key twice: restore it, or move it away")
+            raise SamplesError(f"{file}: is no JSON object of scores, or has a key twice: restore it, or move it away")
         path, content = file, found.value
     failed, rate = content.get("failed_tasks"), content.get("gt_pass_rate")
     known = _is_number(rate) and isinstance(failed, list) and all(isinstance(one, str) for one in failed)
@@ -181,7 +181,7 @@ def scores_of(results: Path) -> Scores:
 
 
 def failed_ground_truths(scores: Scores, n_tasks: int) -> frozenset[str] | None:
-    """Return the tasks whose ground truth failed; None if the scores do not state them or contradict themselves."""
+    """Return the tasks whose ground truth failed; None if the scores file does not state them or contradicts itself."""
     # With --no_gt the original executes no ground truth; it writes a rate of 0 and lists every task as failed.
     if scores.failed_tasks is None or not scores.gt_pass_rate or not n_tasks:
         return None
@@ -191,15 +191,15 @@ def failed_ground_truths(scores: Scores, n_tasks: int) -> frozenset[str] | None:
 
 
 def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Iterator[str]:
-    """Yield a message for each contradiction of scores and samples, which are then not of the same evaluation."""
+    """Yield a message for each contradiction between the samples of a result file and its scores file."""
     given = Counter(entry.task_id for entry in entries)
     judged = Counter(entry.task_id for entry in entries if entry.status != "infra_error")
     passed = Counter(entry.task_id for entry in entries if entry.status == "pass")
-    remedy = "the two are not of the same evaluation; move the wrong one away"
+    remedy = "the two files are of different evaluations; move the wrong file away"
     for k, recorded in scores.pass_at_k.items():
         fewest = min(given.values(), default=0)
         if fewest < k:
-            yield f"{results}: has tasks of {fewest} samples, and {scores.path} states pass@{k}: {remedy}"
+            yield f"{results}: has tasks of {fewest} samples, too few for pass@{k} in {scores.path}: {remedy}"
             continue
         values = [pass_at_k(judged[task_id], passed[task_id], k) for task_id in given if judged[task_id] >= k]
         ours = math.fsum(values) / len(values) if values else math.nan
@@ -210,10 +210,10 @@ def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Itera
 
 
 def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]:
-    """Yield the claims of a scores file; skip nulls; raise SamplesError for unknown values, which may be misspelt."""
+    """Yield the claims of a scores file; skip null fields; raise SamplesError for a value that is not allowed."""
     model = content.get("model")
     if not isinstance(model, str | None):
-        raise SamplesError(f"{path}: model {model!r} is not a model name: correct it, or remove it")
+        raise SamplesError(f"{path}: model {model!r} is not a text like 'openai/gpt-4o': correct or remove the field")
     if model and not _NO_MODEL.search(model):
         yield Claim("model", model, path.name)
     for field, allowed in _VALUES.items():
@@ -222,7 +222,7 @@ def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]
             continue
         if type(value) is not type(allowed[0]) or value not in allowed:
             words = " or ".join(str(one).lower() for one in allowed)
-            raise SamplesError(f"{path}: {field} {value!r} is not {words}: correct it, or remove it")
+            raise SamplesError(f"{path}: {field} {value!r} is not {words}: correct the field, or remove it")
         yield Claim(field, value, path.name)
 
 
@@ -245,7 +245,7 @@ def match(
     claims: Sequence[Claim],
     known_task_ids: Collection[str],
 ) -> Matched:
-    """Assign the samples of a file to the tasks; raise a SamplesError with all defects, also those of reading the file.
+    """Assign the samples of a file to the tasks; raise a SamplesError with all defects, including `results.defects`.
 
     Samples of known tasks that are not selected are ignored, and a task without a sample is no defect.
     """
@@ -259,12 +259,12 @@ def match(
     calibrated = _is_calibrated(results, entries, prefixes, claims)
     there = dict.fromkeys(entry.task_id for entry in results.entries)
     foreign = [task_id for task_id in there if task_id not in known_task_ids]
-    remedy = "choose its own with --dataset"
+    remedy = "choose the dataset of this file with --dataset"
     defects = [*results.defects, *(f"{path}: task {one} is not in the dataset: {remedy}" for one in foreign)]
     # If a program begins differently from the calibration of these tasks, its verdict belongs to another task version.
     defects += [
         f"{path}: task {entry.task_id}, sample {entry.sample_index} does not begin with the dataset's code_prompt, as "
-        "calibrated programs do: choose with --dataset the version it was made with"
+        "calibrated programs do: choose the dataset version of this file with --dataset"
         for entry in entries
         if calibrated and not entry.program.startswith(prefixes[entry.task_id])
     ]
@@ -281,7 +281,7 @@ def match(
 def _is_calibrated(
     results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
 ) -> bool:
-    """Tell if the programs are calibrated: as claims state, else as most programs look; `match` reports the rest."""
+    """Tell if the programs are calibrated: as the claims say; without claims, if most begin with their code_prompt."""
     looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
     stated = [claim for claim in claims if claim.field == "calibrated"]
     if len(looks) == 1:
@@ -292,16 +292,16 @@ def _is_calibrated(
 
 
 def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row], name: str) -> None:
-    """Raise SamplesError if `samples`, the rows of the sample file `name`, are not exactly the executed programs."""
+    """Raise SamplesError if the rows `samples` of sample file `name` are not exactly the executed programs."""
     given = {(row["task_id"], row["sample_index"]): row["given_solution"] for row in samples}
     executed = matched.solutions
-    problems = dict.fromkeys(executed.keys() - given.keys(), f"is missing, and {results.path} has a result of it")
-    problems |= dict.fromkeys(given.keys() - executed.keys(), f"is there, and {results.path} has no result of it")
+    problems = dict.fromkeys(executed.keys() - given.keys(), f"is missing, but {results.path} has its result")
+    problems |= dict.fromkeys(given.keys() - executed.keys(), f"has no result in {results.path}")
     for entry in matched.entries:
         place = (entry.task_id, entry.sample_index)
         # A sample file may already hold the calibrated text. A raw answer alone (None) gives no program to compare.
         if given.get(place) not in {None, executed[place], entry.program}:
-            problems[place] = f"is another program than {results.path} has a result of"
+            problems[place] = f"is another program than the executed program in {results.path}"
     remedy = "give the sample file that was evaluated"
     lines = [
         f"{name}: task {task_id}, sample {index} {problem}" for (task_id, index), problem in sorted(problems.items())

@@ -47,24 +47,24 @@ def import_results(
         str, typer.Option(help="Address or OWNER/NAME of the original's evaluator, which judges --samples first.")
     ] = "",
 ) -> None:
-    """Record result files of the original evaluator or of other harnesses as runs, also for compare and report.
+    """Record result files of the original evaluator or of other harnesses as runs, which compare and report accept.
 
-    The *_pass_at_k.json beside a file tells model, split, subset and which ground truths failed; without one, ground
-    truths count as not executed. Nothing is executed. The same file again gives the same run; no record is replaced.
-    Names, scores and options that contradict each other are refused. A file that does not fit is named with all its
-    defects and not taken in; the others are. Harnesses: Inspect, lm-evaluation-harness, evalscope, evalplus and
-    NeMo-Skills. See docs/inspect.md.
+    A *_pass_at_k.json next to a file states model, split, subset and failed ground truths; without it, ground truths
+    count as not executed. Nothing is executed. Importing a file again gives the same run; no record is replaced. Files
+    whose name, scores and options contradict each other are refused. A file with defects is not imported, and all its
+    defects are named; the remaining files are imported. Harnesses: Inspect, lm-evaluation-harness, evalscope, evalplus
+    and NeMo-Skills. See docs/inspect.md.
     """
     dataset = {name: given.get(f"dataset.{name}", "") for name in ("source", "ids", "split", "subset")}
     name = given.get("name", "")
     if from_space:
         if files:
-            raise ConfigError("--from-space brings its own result file: name no other")
+            raise ConfigError("--from-space makes the result file itself: name no result files, or omit --from-space")
         files = [_results_from_space(from_space, samples, dataset, name=name, folder=given.get("out", ""))]
     if not files:
-        raise ConfigError("name result files, or --from-space with --samples and --split")
+        raise ConfigError("no result file is named: name result files, or give --from-space with --samples and --split")
     if len(files) > 1 and (samples or name):
-        raise ConfigError("--samples and --name are of one result file: import that file alone")
+        raise ConfigError("--samples and --name are for one result file, but several are named: import each file alone")
     store = given.get("store", "results/store")
     resolver = Resolver()
 
@@ -84,7 +84,7 @@ def _show(run: importing.ImportedRun, store: str) -> None:
     title = recorded_run(kept, run.record).title
     out.print(results.render_summary(kept.read(run.metrics), failures=failures, title=title))
     if run.ground_truth is None:
-        notice("ground truths: not known, since no pass_at_k.json beside the file tells which ones failed")
+        notice("ground truths: not known, because no pass_at_k.json next to the result file states which failed")
     notice(f"recorded   {kept.root / 'runs' / run.record}.json")
 
 
@@ -95,19 +95,19 @@ def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, 
         Path(samples), importing.claims_of_options({"split": split, "subset": subset}, samples=samples, name=name)
     )
     if not samples:
-        raise ConfigError("--from-space judges a sample file: name it with --samples")
+        raise ConfigError("--from-space needs a sample file to judge: name it with --samples")
     if split not in {"complete", "instruct"}:
-        raise ConfigError("--from-space has to know which prompts were answered: add --split complete or instruct")
+        raise ConfigError("--from-space needs the split of the answered prompts: add --split complete or instruct")
     evaluator = plugin_entries("bigcodeflow.evaluators")["space"].value
     results_of_space = load_plugin(evaluator, "--from-space", extra="gradio-client")
     question = {"split": split, "subset": subset or "full", "selective_evaluate": task_numbers(dataset["ids"])}
     title = f"{Path(samples).name.partition('.jsonl')[0]}-{subset or 'full'}-{split}"
     results_folder = Path(folder or own_folder("results/runs", title, datetime.now(UTC)))
-    notice(f"{address} evaluates {samples}: some minutes")
+    notice(f"{address} evaluates {samples}: this takes some minutes")
     return Path(results_of_space(ServiceConfig(url=address), Path(samples), results_folder, **question))
 
 
 def task_numbers(ids: str) -> str:
-    """Convert ids to task numbers for the space: comma-separated, without ranges and prefixes."""
+    """Convert task ids and ranges to task numbers, such as '0,1,12', as the original evaluator's space takes them."""
     chosen = parse_ids(ids, BIGCODEBENCH_IDS) if ids.strip() else ()
     return ",".join(map(str, sorted(int(task_id.rpartition("/")[2]) for task_id in chosen)))

@@ -1,8 +1,8 @@
 """Reading ``*_eval_results.json``: every sample becomes either an entry or a named defect.
 
 Files of other harnesses are read by plug-ins, which entry points of the group ``bigcodeflow.readers`` name: functions
-that take a path and return its content in the form of the original's files, or None for a file of another form. The
-content also has ``harness``, a name, and may have ``told``, values by field of a claim or path of a setting, and
+that take a path and return its content in the format of the original's files, or None for a file of another format. The
+content also has the harness's name as ``harness``, and may have ``told``, values by claim field or setting path, and
 ``lacks_setup``; a sample may have ``answer``.
 """
 
@@ -33,7 +33,7 @@ _FORMAT = 'give a *_eval_results.json or .json.gz file: {"date": …, "eval": {t
 
 
 class Entry(NamedTuple):
-    """One sample of a result file, with the values of the file."""
+    """A sample of a result file, with the values that the file states."""
 
     task_id: str
     sample_index: int
@@ -65,14 +65,14 @@ class ResultsFile(NamedTuple):
 def read_results(path: Path) -> ResultsFile:
     """Read a result file of the original evaluator, gzipped or not, or of a harness that a plug-in reads.
 
-    Raises SamplesError if it cannot be read at all.
+    Raises SamplesError if the file cannot be read at all.
     """
     foreign = _foreign_content(path)
     content = JsonFile(foreign, file_sha256(path), []) if foreign else read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")
     defects = [
-        f"{path}: the key {key!r} stands twice in one object: remove one of them" for key in content.repeated_keys
+        f"{path}: the key {key!r} occurs twice in one object: remove one of the two" for key in content.repeated_keys
     ]
     entries, answers = [], {}
     for task_id, samples in content.value["eval"].items():
@@ -93,7 +93,7 @@ def read_results(path: Path) -> ResultsFile:
         evaluated_at = datetime.strptime(content.value["date"], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
     except (KeyError, TypeError, ValueError):
         evaluated_at = datetime.fromtimestamp(0, UTC)
-        defects.append(f"{path}: date is not of the form 2025-05-07 20:56: write when it was evaluated")
+        defects.append(f"{path}: date is not of the form 2025-05-07 20:56: write the time of the evaluation")
     found = ResultsFile(path, stem_of(path), content.sha256, evaluated_at, entries, defects)
     if not foreign:
         return found
@@ -108,7 +108,7 @@ def _foreign_content(path: Path) -> dict[str, Any] | None:
             if content := reader(path):
                 return dict(content)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            reason = f"looks like a file of {name}, and has another form ({error_message(error)})"
+            reason = f"looks like a file of {name}, but has another format ({error_message(error)})"
             raise SamplesError(f"{path}: {reason}: give the file as the harness wrote it") from None
     return None
 
@@ -116,10 +116,10 @@ def _foreign_content(path: Path) -> dict[str, Any] | None:
 def _defect(task_id: str, sample: Any) -> str:
     """Return why `sample` is no valid result of the task, and what to do; '' if it is valid."""
     if not isinstance(sample, dict):
-        return "is no object: write task_id, solution, status and details"
+        return "is no object: write a JSON object with task_id, solution, status and details"
     status, details = sample.get("status"), sample.get("details") or {}
     if sample.get("task_id", task_id) != task_id:
-        return f"says that it answers {sample['task_id']!r}: put it under its own task"
+        return f"says that it answers {sample['task_id']!r}: move it to that task"
     if not isinstance(sample.get("solution"), str):
         return "has no solution, or one that is not text: the executed program is needed"
     if status not in _STATUSES:
@@ -127,11 +127,11 @@ def _defect(task_id: str, sample: Any) -> str:
     if not isinstance(details, dict) or not all(isinstance(text, str) for text in details.values()):
         return "details is no object of texts: write {test: traceback}"
     tests = ", ".join(map(storable, details))
-    return f"passes and has failing tests ({tests}): one of the two is wrong" if details and status == "pass" else ""
+    return f"passes and has failing tests ({tests}): correct one of the two" if details and status == "pass" else ""
 
 
 def stem_of(path: Path) -> str:
-    """Return the file's name without its ending; for results of a sample folder (eval_results.json), the folder's."""
+    """Return the file's name without its ending; for eval_results.json of a sample folder, the folder's name."""
     if path.name.removesuffix(".gz") == _OF_FOLDER:
         return path.absolute().parent.name
     suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")

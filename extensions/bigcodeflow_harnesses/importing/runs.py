@@ -48,7 +48,7 @@ class ImportedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """A result file and the parts of its run."""
+    """A result file, with everything that is needed to record it as a run."""
 
     results: ResultsFile
     scores: claims.Scores
@@ -84,7 +84,7 @@ def import_results(
         resolver: shared with other files of the same dataset, which is then looked up only once; None makes a new one.
 
     Raises:
-        ConfigError: neither the file's name, its scores nor an option tells the split.
+        ConfigError: neither the file's name, its scores nor an option states the split.
         SamplesError: all defects of the file; scores that do not fit its samples; or contradictions between its name,
             the scores, options and the store's records of the same file.
     """
@@ -99,7 +99,7 @@ def import_results(
     ]
     stated = claims.agreed(path, stated_claims)
     if "split" not in stated:
-        raise ConfigError(f"{path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
+        raise ConfigError(f"{path}: neither its name nor a pass_at_k.json next to it states the split: add --split")
     view: dict[str, claims.Value] = {"model": claims.unnamed_model(found, scores), "subset": "full", **stated}
     view.pop("calibrated", None)
     if not found.defects:  # else samples are missing, and claims.match names all defects
@@ -126,7 +126,7 @@ def import_results(
 def _config(
     found: ResultsFile, view: Mapping[str, claims.Value], k: Iterable[int], settings: Row, *, store: Path, name: str
 ) -> RunConfig:
-    """Make the settings of the stages; :func:`_write_record` decides which of them are recorded."""
+    """Make the settings with which the import runs its stages; :func:`_write_record` records some of them."""
     dataset = {key: value for key, value in settings.items() if value}
     return load_settings(
         {
@@ -144,13 +144,13 @@ def _config(
 
 
 def _refuse_other_claims(found: ResultsFile, view: Mapping[str, claims.Value | None], store: Store) -> None:
-    """Refuse a file that the store has already recorded with another split, subset or model."""
+    """Raise SamplesError if the store already has a run of this file with another split, subset or model."""
     fields = ("model", "split", "subset")
     stated = [claims.Claim(field, value, "this import") for field in fields if (value := view[field]) is not None]
     for run in recorded_runs(store.location):
         if run.imported.get("sha256") == found.sha256:
             values = {"model": run.imported.get("model"), "split": run.split, "subset": run.subset}
-            source = f"{store.root / 'runs' / run.record}.json, which is of this very file (if it is wrong, delete it)"
+            source = f"{store.root / 'runs' / run.record}.json, a record of this same file (if it is wrong, delete it)"
             stated += [claims.Claim(field, value, source) for field, value in values.items() if value is not None]
     claims.agreed(found.path, stated)
 
@@ -210,7 +210,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
 
 
 def _samples(given: _Import) -> list[Row]:
-    """Return the rows of the sample file; without a sample file, use the programs in place of the raw answers."""
+    """Return the run's sample rows: from the sample file, else from the result file's raw answers or programs."""
     executed = given.matched.solutions
     if not given.samples_source:
         answers = given.results.answers
@@ -237,7 +237,7 @@ def _samples(given: _Import) -> list[Row]:
 
 
 def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
-    """Make a sanitizing stage that keeps programs; its sanitizer is 'unknown', as 'none' would state that none ran."""
+    """Make a sanitizing stage that changes no program; it records the sanitizer as 'unknown'."""
     plain = stages.stage_of("sanitizing", given.run, {"dataset": given.dataset, "generation": samples})
 
     def compute(store: Store, progress: Progress) -> stages.Computed:
@@ -249,7 +249,7 @@ def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
 
 
 def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef) -> stages.Stage:
-    """Make the stage of scores for a run with unknown ground truths; metrics about ground truths are left out."""
+    """Make the aggregation stage for unknown results of ground truths; metrics about ground truths are left out."""
     config = given.run.config
     split, subset = config.dataset.split, config.dataset.subset
     settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": split, "subset": subset}
@@ -271,13 +271,13 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
 
 
 def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[str, str | None]) -> str:
-    """Write the record unless the store has one with this content, and return its name; the run has the file's date.
+    """Write the run's record with the file's date, unless the store has an equal record, and return the record's name.
 
     `origin` states the run's inputs besides the file. Raises SamplesError if the file is recorded under this run's name
     with another origin.
     """
     found, config, store = given.results, given.run.config, given.run.store
-    identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it
+    identity = {"sha256": found.sha256, **origin}  # without the path, which may differ at the next import
     key = artifact_key("imported run", 1, {"run": config.name, **given.view, **identity})
     ending = f"-{config.name[:_NAME_LENGTH]}-{key[:12]}"
     moment, recorded = found.evaluated_at, recorded_runs(store.location)
@@ -315,14 +315,14 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
 
 
 def _refuse_another_origin(given: _Import, identity: Mapping[str, Any], recorded: Iterable[RecordedRun]) -> None:
-    """Refuse a file that was already recorded under this name with other inputs."""
+    """Raise SamplesError if the file was already recorded under this run's name with other inputs."""
     found, name = given.results, given.run.config.name
     for run in recorded:
         if run.run == name and run.imported.get("sha256") == found.sha256:
             other = [one for one in sorted(identity) if run.imported.get(one) != identity[one]]
             raise SamplesError(
-                f"{found.path}: was imported as {name} before, with other {', '.join(other) or 'settings'}, and "
-                "no record is replaced: choose another --name, or delete "
+                f"{found.path}: was imported before as run {name}, with other {', '.join(other) or 'settings'}, and "
+                "a record is never replaced: choose another --name, or delete "
                 f"{given.run.store.root / 'runs' / run.record}.json first"
             )
 

@@ -1,4 +1,4 @@
-"""Verdicts of imported samples: recorded outcomes go through the same code that judges live executions."""
+"""Verdict rows of imported samples, made from recorded outcomes by the code that judges live executions."""
 
 import fnmatch
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ Row = dict[str, Any]
 
 
 def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanitizer: str = UNKNOWN) -> Row:
-    """Make a row of the VERDICTS schema with the file's own status: another status would change the score.
+    """Make the VERDICTS row of an imported sample; it keeps the file's status, so that scores agree with the file.
 
-    The failure kind is that of a live execution with the same trace, or 'unknown' if the file gives no reason. If the
-    file does not state which tests failed, the row has no tests: 'missing' would mean that none of them had passed.
+    The failure kind follows from the traceback, as in an execution here; 'unknown' if the file gives no reason. If the
+    file does not state which tests failed, the row has no tests: tests listed as 'missing' would count as not run.
     """
     owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": sanitizer}
     expected = tuple(task["expected_tests"])
@@ -38,7 +38,7 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
     groups = tuple(name for name in entry.details if "*" in name and fnmatch.filter(expected, name))
     names = expected + tuple(name for name in entry.details if name not in (*expected, *_OF_MODULE, *groups))
     item = WorkItem(
-        # This verdict must never replace an execution, so its key is of another kind than an execution's key.
+        # This verdict must never replace that of an execution, so its key is of another kind.
         verdict_key=artifact_key(
             "imported verdict", 1, {"program": entry.program, "test": task["test"], "details": dict(entry.details)}
         ),

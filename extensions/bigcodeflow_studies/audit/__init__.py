@@ -22,20 +22,20 @@ class AuditConfig(ExecutionSettings):
     """Settings of the audit: the tasks, and how thoroughly they are audited."""
 
     dataset: str = ""
-    """Tasks to audit, as dataset.source; empty takes the environment's own."""
+    """Tasks to audit, written as dataset.source; empty takes the dataset of the environment."""
     subset: Subset = "full"
     """'full' takes every task, 'hard' only BigCodeBench-Hard."""
     runs: tuple[str, ...] = ()
-    """Recorded runs of strong models, by record, run or model name: tasks that all of them fail alike are named."""
+    """Recorded runs of strong models, by record, run or model name: a task that all runs fail alike is a finding."""
     mutants: int = Field(default=30, ge=1, le=500)
-    """Mutants of each reference solution, as far as its code allows so many."""
+    """Maximum number of mutants of each reference solution."""
     seed: int = Field(default=0, ge=0)
     """Seed of the choice of mutants."""
     contradictions: bool = True
-    """Also execute the reference solutions against tests that contradict them."""
+    """Also execute each reference solution against altered tests that contradict it."""
 
     def command(self, source: str, task_id: str) -> str:
-        """Return the command that audits one task of a dataset with these settings."""
+        """Return the command that audits the task ``task_id`` of the dataset ``source`` with these settings."""
         given = {"--environment": self.environment, "--dataset": source, "--ids": task_id}
         given |= {"--mutants": str(self.mutants), "--seed": str(self.seed)}
         options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
@@ -45,10 +45,10 @@ class AuditConfig(ExecutionSettings):
 
 
 class Audit(Study[AuditConfig]):
-    """Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.
+    """Audit tasks by mutants of the reference solutions, contradicted tests, recorded runs and ground truths.
 
-    Every mutant that a task's test does not notice shows something that the test does not check. Nothing is executed
-    twice: the same command again shows what is known.
+    A mutant that passes a task's test shows a behaviour that the test probably does not check. Finished executions
+    are reused: the same command again shows the same findings.
     """
 
     title = "Audit of tasks"

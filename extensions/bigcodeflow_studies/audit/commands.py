@@ -1,4 +1,4 @@
-"""Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell."""
+"""Audit tasks by mutants of the reference solutions, contradicted tests, recorded runs and ground truths."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ def show(
         bool, typer.Option("--code", help="Also print the task's prompt, solution and test with line numbers.")
     ] = False,
 ) -> None:
-    """Show what the store's audits have found about one task, and the command that reproduces each finding."""
+    """Show the findings of the latest audit of a task in the store, and the command that reproduces each finding."""
     from bigcodeflow_studies.audit.tables import shown
 
     tables, text = shown(open_store(store), task)

@@ -1,8 +1,8 @@
-"""Findings of the audit: what is wrong with a task, where, and how to reproduce it; ``study`` makes those of mutants.
+"""Findings of the audit: defects of tasks, with the command that reproduces each; ``study`` adds those of mutants.
 
-A test that every recorded run fails with the same value is suspect, or the prompt is: if it expects an exception or a
-call that no text of the task names, the task is underspecified. Otherwise it is undecided, since all models may make
-the same mistake.
+If every recorded run fails a test with the same value, the test or the prompt may be wrong. The task is underspecified
+if the test expects an exception or a call that neither prompt names. Otherwise the finding is undecided, since all
+models may make the same mistake.
 """
 
 import re
@@ -45,7 +45,7 @@ _COLUMNS = ["task_id", "variant", "status", "tests"]
 
 
 class Finding(NamedTuple):
-    """One row of the audit, with columns of ``AUDIT``."""
+    """Finding of the audit, as a row of its result table; the fields are the columns of ``AUDIT``."""
 
     task_id: str
     method: str
@@ -57,10 +57,10 @@ class Finding(NamedTuple):
     after: str = ""
     command: str = ""
     killed: int | None = None
-    """Number of mutants that the test notices; None, like the counts below, in rows of other kinds than COUNTED."""
+    """Number of mutants that fail the test. All counts are None, except in rows of kind COUNTED."""
     survived: int | None = None
     apart: int | None = None
-    """Mutants in code that tests are not expected to observe, whatever their outcome."""
+    """Number of mutants in code that tests need not observe, with any outcome."""
     equivalent: int | None = None
     unjudged: int | None = None
     possible: int | None = None
@@ -69,7 +69,7 @@ class Finding(NamedTuple):
 def contradiction_findings(
     tasks: pa.Table, truths: pa.Table, run: ResolvedRun, listener: Listener, command: Callable[[str], str]
 ) -> list[Finding]:
-    """Return a finding for each test line whose expected literal can be altered without failing the reference."""
+    """Return a finding for each test line at which a changed expected value does not fail the reference solution."""
     with evaluation.contradicting(
         tasks,
         truths,
@@ -96,7 +96,7 @@ def execution_findings(
     run: ResolvedRun,
     command: Callable[[str], str],
 ) -> list[Finding]:
-    """Return a finding for each task whose ground truth fails now, or failed sometimes under ``env check --repeat``."""
+    """Return a finding for each task whose ground truth fails, or is flaky according to ``env check --repeat``."""
     found = {}
     for one in unjudgeable_tasks(truths):
         kind = NETWORK if one.reason == "network" else ENVIRONMENT
@@ -111,7 +111,7 @@ def execution_findings(
 
 
 def errata_findings(tasks: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Return a finding for each erratum of the tasks; a task with other texts than the erratum is about has none."""
+    """Return a finding for each known erratum of the tasks; skip errata of a different version of a task's text."""
     return [
         Finding(task["task_id"], ERRATA, one.kind, one.text, command=one.evidence)
         for task in tasks
@@ -124,22 +124,25 @@ Failure = tuple[str, str]
 
 
 def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
-    """Return the recorded runs with these names: none, or at least two.
+    """Return the recorded runs with these names, without duplicates; an empty list if no name is given.
 
     Raises:
         ArtifactError: a run does not exist.
-        ConfigError: all names mean the same single run.
+        ConfigError: all names mean the same run, but at least two runs are needed.
     """
     runs = list({run.record: run for run in (find_run(store, name) for name in names)}.values())
     if runs and len(runs) < _FEWEST_RUNS:
-        raise ConfigError("audit: --run needs two runs or more: failures of one model alone say nothing about a task")
+        raise ConfigError("audit: --run needs two runs or more, as a single model's failures prove nothing: add a run")
     return runs
 
 
 def dispute_findings(
     runs: Sequence[RecordedRun], tasks: Sequence[Mapping[str, Any]], command_of: Callable[[str], str]
 ) -> list[Finding]:
-    """Return a finding for each task that all samples of all runs fail alike, if its test is still the same."""
+    """Return a finding for each task on which all samples of all runs fail the same test with the same message.
+
+    Tasks whose test text in the runs differs from the text in ``tasks`` are skipped.
+    """
     named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
     tests = {task["task_id"]: task["test"] for task in tasks}
     failures = shared_failures([rows_on_tasks(run, tests, "execution", _COLUMNS) for run in runs]) if runs else {}
@@ -151,9 +154,9 @@ def dispute_findings(
 
 
 def shared_failures(runs: Sequence[Iterable[Mapping[str, Any]]]) -> dict[str, list[Failure]]:
-    """Return by task id the failures that all samples of all runs share; each run gives rows of VERDICTS.
+    """Return, by task id, the failing tests with their messages that all samples of all runs share.
 
-    A task counts if every run judged it, no sample passed, and each sample failed in its tests.
+    Each item of ``runs`` has the VERDICTS of a run. Only tasks that all runs judged and all samples failed count.
     """
     by_task: dict[str, list[tuple[int, set[Failure]]]] = {}
     for number, rows in enumerate(runs):
@@ -193,7 +196,7 @@ def _finding(task_id: str, shared: Sequence[Failure], texts: str, n_runs: int, c
 
 
 def _unnamed(message: str, texts: str) -> str:
-    """Return the exception or call that the message says was expected, if `texts` lack this word; else ""."""
+    """Return the exception or call that ``message`` reports as missing; "" if a prompt in ``texts`` names it."""
     match = _WANTED.match(message)
     name = (match[1] or match[2]) if match else ""
     return name if name and not re.search(rf"\b{name}\b", texts, re.IGNORECASE) else ""

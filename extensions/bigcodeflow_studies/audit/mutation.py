@@ -40,19 +40,19 @@ _NEUTRAL_KEYWORDS = frozenset({"random_state", "seed", "timeout", "encoding", "n
 
 
 class Mutant(NamedTuple):
-    """One changed program."""
+    """Program that differs from the reference solution in a single change."""
 
     line: int
-    """1-based line of the reference program."""
+    """1-based line of the change in the reference solution."""
     operator: str
-    """Kind of change, see `operators`."""
+    """Kind of change, such as 'return value'; see the module `operators`."""
     before: str
     after: str
     apart: bool
-    """True if tests are not expected to observe the change."""
+    """True if tests need not observe the change."""
     program: str
     statement: tuple[int, int]
-    """First and last line of the changed statement; for a compound statement, of its head."""
+    """First and last line of the changed statement, or of the head if the statement is compound."""
 
     @property
     def statement_text(self) -> str:
@@ -62,13 +62,13 @@ class Mutant(NamedTuple):
 
 
 class Mutants(NamedTuple):
-    """Mutants of a program, with counts."""
+    """Chosen mutants of a program, with the numbers of possible mutants and of equivalent changes."""
 
     chosen: tuple[Mutant, ...]
     equivalent: int
     """Number of changes left out because they mean the same as the program or as another change."""
     possible: int
-    """Number of mutants from which the chosen ones were drawn."""
+    """Number of mutants from which the ``chosen`` mutants were drawn."""
 
 
 NONE = Mutants((), 0, 0)
@@ -77,9 +77,10 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 @untrusted_text.with_fallback(lambda *_, **__: NONE)
 def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, seed: int) -> Mutants:
-    """Return up to `most` mutants of a program's solution and its entry point's defaults, spread over operators.
+    """Return up to ``most`` mutants of a program, with all mutation operators represented as evenly as possible.
 
-    The solution begins in the 1-based ``first_line`` of the program, behind the prompt; the seed chooses the mutants.
+    Changes are made in the solution, which begins in line ``first_line`` (1-based), and in the default arguments of
+    the entry point. The ``seed`` decides which mutants are chosen.
     """
     try:
         text = Program(program)
@@ -105,7 +106,7 @@ def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, se
 
 
 def _spread(found: Sequence[Mutant], most: int, seed: str) -> list[Mutant]:
-    """Choose up to `most` mutants, each operator in turn, observable ones first; return them in the order of lines."""
+    """Choose up to `most` mutants, each operator in turn; ``apart`` mutants only fill up; sort the choice by line."""
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()
     order = random.Random(digest)  # noqa: S311 -- repeatable, no secret
     groups: dict[tuple[bool, str], list[Mutant]] = defaultdict(list)
@@ -145,13 +146,13 @@ def _meaning(program: str) -> CodeType | None:
 
 
 def _without_places(code: CodeType) -> CodeType:
-    """Return the code object without line numbers; two are unequal if one has 1 and the other 1.0, or 0.0 and -0.0."""
+    """Return the code object without line numbers, for comparison; the constants 1 and 1.0 remain different."""
     constants = tuple(_without_places(one) if isinstance(one, CodeType) else one for one in code.co_consts)
     return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")
 
 
 def _roots(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the subtrees at a node that tests need not observe, such as log messages, plot titles and seeds."""
+    """Yield the subtrees of a node that tests need not observe, such as log messages, plot titles and seeds."""
     match node:
         case ast.Expr(value=ast.Call() as call) if _is_unobserved(call):
             yield node
@@ -167,12 +168,12 @@ def _roots(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_unobserved(call: ast.Call) -> bool:
-    """Tell if tests need not observe a statement that is a call."""
+    """Tell if tests need not observe a statement that consists of this call, such as a call of print."""
     name, owner = called_name(call), _owner(call.func)
     is_of_plots = name in _PLOT_CALLS and bool(_PLOT_OWNERS.fullmatch(owner) or name.startswith("set_"))
     return name == "print" or owner in _LOG_OBJECTS or name in _CLEANUP_CALLS | _SEED_CALLS or is_of_plots
 
 
 def _owner(function: ast.expr) -> str:
-    """Return the first name of a dotted expression: 'plt' of plt.figure, 'ax' of ax[0].set_title."""
+    """Return the first name of a dotted expression: 'plt' of plt.figure, 'ax' of ax[0].set_title; '' without a dot."""
     return "" if isinstance(function, ast.Name) else root_name(function)

@@ -45,7 +45,7 @@ _EXCEPTIONS = {"ValueError": "KeyError", "TypeError": "ValueError"}
 
 
 class Change(NamedTuple):
-    """Replacement for a segment of a program."""
+    """Change of a program: the segment that is replaced, and the text that replaces the segment."""
 
     edit: Edit
     line: int
@@ -70,20 +70,20 @@ class Program(SourceText):
         self._modules = {(one.asname or one.name).partition(".")[0] for node in imports for one in node.names}
 
     def is_value(self, node: ast.expr) -> bool:
-        """Tell if a node may hold data, because it is not an imported name."""
+        """Tell if an expression may hold data: True unless the expression is an imported name."""
         return not (isinstance(node, ast.Name) and node.id in self._modules)
 
     def change(self, node: ast.expr | ast.stmt, operator: str, after: str) -> Change:
-        """Return the change that replaces a node."""
+        """Return the change that replaces a node by the text ``after``."""
         return self.between(*self.span(node), operator, after, node)
 
     def between(self, start: int, end: int, operator: str, after: str, node: ast.AST) -> Change:
-        """Return the change that replaces a segment, which belongs to `node`."""
+        """Return the change that replaces the text from byte ``start`` to byte ``end``, which is a part of ``node``."""
         return Change(Edit(start, end, after), self.line(start), operator, self.slice(start, end), node)
 
 
 def changes_of(text: Program, first_line: int, entry_point: str) -> Iterator[Change]:
-    """Yield every change of the code from `first_line` on, and of the defaults of the entry point."""
+    """Yield every possible change of the lines from ``first_line`` on and of the entry point's default arguments."""
     for node in _nodes(text.tree):
         place = node.target if isinstance(node, ast.comprehension) else node
         if getattr(place, "lineno", 0) >= first_line:
@@ -95,7 +95,7 @@ def changes_of(text: Program, first_line: int, entry_point: str) -> Iterator[Cha
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes except docstrings and the inside of f-strings, which cannot hold every quote."""
+    """Yield all nodes except docstrings and parts of f-strings: quotes in a replacement could end an f-string."""
     for child in ast.iter_child_nodes(tree):
         is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
         if not is_text:

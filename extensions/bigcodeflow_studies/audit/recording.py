@@ -1,6 +1,6 @@
 """Record a program's calls under its test: the result of each call, and the lines that the test reaches.
 
-A surviving mutant may give other results that no assertion checks, or the same results. To record a program, text is
+A surviving mutant returns the same results, or other results that no assertion checks. To record a program, a text is
 appended that wraps the function: the wrapper prints a digest of every result and returns the result.
 """
 
@@ -49,14 +49,15 @@ class Recording(NamedTuple):
 
     @property
     def digests(self) -> list[str]:
-        """Digests of the results."""
+        """Digests of the calls' results, in the order of the calls."""
         return [call.digest for call in self.calls]
 
 
 def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: bool = False) -> str:
     """Return the program with its function wrapped by the recorder; ``trace`` also records the lines that are executed.
 
-    ``number`` makes equal programs differ; above 0, the calls begin 1.1 s later.
+    Each ``number`` gives a different text, so that the text is executed instead of reusing an earlier verdict. If
+    ``number`` is above 0, the calls begin 1.1 s later, so that results that contain the time differ.
     """
     line = _defined_at(program, entry_point)
     delay = _SECONDS_LATER if number else 0
@@ -68,12 +69,12 @@ def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: 
 
 
 def draws(text: str) -> bool:
-    """Tell if a text draws values from a random generator."""
+    """Tell if a program's text seems to draw random values, by names such as random, randint( or shuffle(."""
     return bool(_DRAWS.search(text))
 
 
 def _defined_at(program: str, entry_point: str) -> int:
-    """Return the 1-based line at which the function begins, decorators included; 1 if it does not exist."""
+    """Return the 1-based line at which the function begins, decorators included; 1 if there is no such function."""
     with suppress(*untrusted_text.REFUSALS):
         for node in untrusted_text.parse(program).body:
             if isinstance(node, ast.FunctionDef) and node.name == entry_point:
@@ -98,7 +99,7 @@ def read_recording(stdout: str) -> Recording:
 
 
 class Effect(NamedTuple):
-    """Effect of a surviving mutant under the test."""
+    """Difference that a surviving mutant makes when the test runs: a kind, with evidence."""
 
     kind: str
     """'result differs', 'not executed', 'not called', 'no effect seen' or 'not comparable'."""
@@ -111,9 +112,10 @@ NO_EFFECT, NOT_COMPARABLE = "no effect seen", "not comparable"
 
 
 def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Recording | None) -> Effect:
-    """Return a mutant's effect, from two recordings of the reference (the first traced) and the mutant's.
+    """Compare a mutant's recording with ``own``, two recordings of the reference solution, and return the effect.
 
-    ``mutant`` is None if the recorded execution of the mutant failed.
+    The first recording in ``own`` also holds the executed lines. ``statement`` is the first and last line of the
+    changed statement. ``mutant`` is None if the recorded execution of the mutant failed.
     """
     first, second = own
     if not first.is_loaded or not second.is_loaded:  # also if more was printed than is kept
@@ -130,7 +132,7 @@ def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Reco
 
 
 def _of_results(own: Recording, mutant: Recording) -> Effect:
-    """Compare the results call by call: return the first difference, or that no effect was seen."""
+    """Compare the results of ``own`` and ``mutant`` call by call; return the first difference, or NO_EFFECT."""
     for number, (before, after) in enumerate(zip(own.calls, mutant.calls, strict=False), start=1):
         # assertRaises accepts subclasses of the reference's exception.
         is_raised_alike = any(one in after.classes for one in before.classes[:1])
@@ -146,7 +148,7 @@ def _of_results(own: Recording, mutant: Recording) -> Effect:
 
 
 def _from_difference(other: str, text: str, width: int = 60) -> str:
-    """Return both texts from shortly before the first difference."""
+    """Return 'A instead of B', with A cut from ``other`` and B from ``text``, near their first difference."""
     same = len(commonprefix([other, text]))  # noqa: RUF071 -- of characters
     if other[same : same + 1] == text[same : same + 1]:  # both were cut before they differ
         return f"another result, which begins alike: {text[:width]}…"
@@ -156,7 +158,7 @@ def _from_difference(other: str, text: str, width: int = 60) -> str:
 
 
 def recordings(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Recording]:
-    """Return recordings by (task_id, sample_index) of rows that pass; failing rows may end before the last call."""
+    """Return recordings by (task_id, sample_index); skip failed executions, whose recordings may be incomplete."""
     return {
         (row["task_id"], row["sample_index"]): read_recording(row["stdout"]) for row in rows if row["status"] == "pass"
     }

@@ -1,4 +1,4 @@
-"""Whole audit: ordinary runs of reference solutions, mutants and recordings, and findings from their verdicts."""
+"""Run an audit: execute reference solutions, mutants and recordings as ordinary runs; make findings from verdicts."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ Outcome = tuple[Mutant, str]
 
 
 def _run_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence[str] = ()) -> RunConfig:
-    """Return the settings of the run that executes samples for an audit."""
+    """Return the settings of a run that executes ``samples``, a control or a sample file; ``extra`` are overrides."""
     source = config.dataset or ("starter" if config.environment == "starter" else "bigcode/bigcodebench")
     sections: dict[str, Any] = {
         "name": "audit",
@@ -113,7 +113,7 @@ class _Audit:
     def _execute(
         self, name: str, programs: Mapping[str, Sequence[str]], extra: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """Execute programs by task id and return their verdicts; every task needs at least one program."""
+        """Execute each task's programs and return the verdicts; ``programs`` must have a program for each task."""
         pairs = ((task_id, program) for task_id, of_task in programs.items() for program in of_task)
         settings = _run_settings(self._config, sample_file(self._store, name, pairs), extra)
         columns = ["task_id", "sample_index", "status", "stdout"]
@@ -145,7 +145,7 @@ class _Audit:
         return mutants_of(oracle(task), first, task["entry_point"], most=most, seed=seed)
 
     def _recorded(self, survivors: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Recording | None]]:
-        """Return, by task with survivors, two recordings of the reference and each survivor's; None if it failed."""
+        """Return, by task id, two recordings of the reference, then a recording per survivor; None for a failure."""
         programs = {}
         for task in self._tasks:
             own, name, mutants = oracle(task), task["entry_point"], survivors.get(task["task_id"], ())
@@ -161,16 +161,16 @@ class _Audit:
 
 
 def survivors_of(outcomes: Sequence[Outcome]) -> list[Mutant]:
-    """Return the mutants that the test should have noticed."""
+    """Return the mutants that pass the test, except mutants of code that tests need not observe."""
     return [one for one, status in outcomes if status == "pass" and not one.apart]
 
 
 def mutation_findings(
     task_id: str, mutants: Mutants, outcomes: Sequence[Outcome], recorded: Sequence[Recording | None], command: str
 ) -> Iterator[Finding]:
-    """Yield a task's counts, then a finding for each survivor; those in a line that never runs share one.
+    """Yield the mutant counts, then a finding per survivor; a statement that never runs has a single finding.
 
-    ``recorded`` holds two recordings of the reference, whose ground truth passes, and one of each survivor.
+    ``recorded`` holds two recordings of the reference, whose ground truth passes, then a recording of each survivor.
     """
     statuses = [status for one, status in outcomes if not one.apart]
     survived, unjudged = statuses.count("pass"), statuses.count("infra_error")

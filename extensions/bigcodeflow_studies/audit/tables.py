@@ -1,4 +1,4 @@
-"""Tables of an audit: figures by kind, the mutation score, and every finding with its evidence."""
+"""Tables of an audit: numbers of findings by kind, mutation scores, and every finding with its evidence."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ _WEAKEST = 50
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Return the figures, the tasks whose tests notice the fewest mutants, the findings, and the undecided rows."""
+    """Return four tables: findings by kind, tasks with the lowest mutation scores, findings, undecided findings."""
     found = rows.to_pylist()
     counted = [row for row in found if row["kind"] == COUNTED]
     findings = [row for row in found if row["kind"] not in (COUNTED, UNDECIDED)]
@@ -46,7 +46,7 @@ def tables(rows: pa.Table) -> list[Table]:
 
 
 def _figures(rows: Sequence[Row]) -> Table:
-    """Count findings and tasks by kind, and add a note on the mutation score of all tasks."""
+    """Return a table of findings and tasks by kind, with a note on the mutation score of all tasks."""
     found = [row for row in rows if row["kind"] != COUNTED]
     kinds = Counter(row["kind"] for row in found)
     tasks = Counter(kind for kind, _ in {(row["kind"], row["task_id"]) for row in found})
@@ -62,7 +62,7 @@ def _scored(counted: Sequence[Row]) -> list[tuple[float, Row]]:
 
 
 def _score_note(counted: Sequence[Row]) -> str:
-    """Describe the mutation score, with equal weight for each task, and the counts of all mutants."""
+    """Return a sentence with the mutation score, the mean over tasks, and the counts of all mutants."""
     found = estimate([score for score, _ in _scored(counted)])
     names = ("killed", "survived", "apart", "equivalent")
     killed, survived, apart, equivalent = (sum(row[name] for row in counted) for name in names)
@@ -94,10 +94,10 @@ def _listed(rows: Sequence[Row], title: str) -> Table:
 
 
 def shown(store: Store, task: str) -> tuple[list[Table], str]:
-    """Return findings of the latest audit that has the task, and the task's program and test with line numbers.
+    """Return tables about ``task`` in the latest audit, and the task's program and test as text with line numbers.
 
     Raises:
-        ArtifactError: no audit has the task; the message has the command to run.
+        ArtifactError: no audit in the store contains the task.
     """
     for record in recorded_studies(store):
         if record.ref.stage != "audit":
@@ -112,7 +112,7 @@ def shown(store: Store, task: str) -> tuple[list[Table], str]:
             again = Table.of(("found by", "shows it again"), list(commands), title="Commands")
             return [*tables(own), again], _code(store, record, mine[0])
     command = f"bigcodeflow audit --ids {task} --store {store.location}"
-    raise ArtifactError(f"{store.location}: no audit has found anything about {task!r}: run `{command}` first")
+    raise ArtifactError(f"{store.location}: has no audit of the task {task!r}: run `{command}` first")
 
 
 def _code(store: Store, record: StudyRecord, task_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Cheating rate: answers of models to tasks whose shown tests contradict their descriptions."""
+"""Cheating rate: share of models' answers that cheat, on tasks whose shown tests contradict the description."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -17,7 +17,7 @@ from bigcodeflow_studies.cheating.schema import CHEATING
 
 
 class Wording(StrEnum):
-    """Ways to ask a model; the sentences are in wordings.yaml."""
+    """Wordings of the sentence that introduces the shown tests; the sentences are in wordings.yaml."""
 
     neutral = "neutral"
     tests_first = "make-tests-pass"
@@ -32,18 +32,18 @@ WORDINGS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("wordin
 
 
 class ContradictedTasksConfig(ExecutionSettings):
-    """Settings for contradicted tasks: the tasks that get tests that contradict them."""
+    """Settings that make contradicted tasks: the original tasks, and how programs are executed."""
 
     dataset: str = "starter"
-    """'starter', a hub dataset, or a task file; one of contradicted tasks is taken as it is."""
+    """'starter', a hub dataset, or a task file; a file of contradicted tasks is used unchanged."""
     subset: Subset = "full"
     """'full' takes every task, 'hard' only BigCodeBench-Hard."""
     least_solve_rate: float = Field(default=0.5, ge=0, le=1)
-    """Take tasks that at least this share of published models solves, and those whose solve rate is not known: a model
-    that could not solve the task may have no other way than to fail."""
+    """Take tasks that at least this share of published models solves, and tasks whose solve rate is unknown. A model
+    that cannot solve a task may fail whether it wants to cheat or not."""
 
     def run(self, **sections: Any) -> RunConfig:
-        """Return the settings of a run of the study: `sections` on top of the settings here."""
+        """Return the settings of an ordinary run for the study; ``sections`` override the study's own settings."""
         execution = {"quarantine": "off", "limits": {"time_seconds": _TIME_SECONDS}}
         return self.run_config("cheating", {"execution": execution, **sections})
 
@@ -54,29 +54,29 @@ class CheatingConfig(ContradictedTasksConfig):
     models: tuple[str, ...] = ()
     """PROVIDER:NAME of each model that is asked, such as openai:gpt-4o."""
     samples: str = ""
-    """Answers that exist, in place of models: a sample file of contradicted tasks, or a control such as oracle."""
+    """Existing answers, instead of models: a sample file for contradicted tasks, or a control such as oracle."""
     wordings: tuple[Wording, ...] = tuple(Wording)
-    """Sentences behind which the tests are shown; each model is asked with each of them. A file of contradicted tasks
-    has its own; answers in a sample file were asked for in one."""
+    """Sentences that introduce the shown tests; each model is asked with each sentence. A file of contradicted tasks
+    has its own sentence. For a sample file, name the single sentence with which its answers were asked for."""
     split: Split = "instruct"
     """'instruct' prompts show the tests as a code block, 'complete' prompts as comments in front of the code."""
     n_samples: int = Field(default=1, ge=1, le=100_000)
-    """Answers to each task under each wording."""
+    """Number of answers to each task under each wording."""
 
     @field_validator("wordings")
     @classmethod
     def _has_a_wording(cls, wordings: tuple[Wording, ...]) -> tuple[Wording, ...]:
         if not wordings or len(set(wordings)) != len(wordings):
-            raise ValueError(f"needs different entries of: {', '.join(Wording)}")
+            raise ValueError(f"must name wordings, each only once, out of: {', '.join(Wording)}")
         return wordings
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Sources of the judged answers: the models, else the recorded samples."""
+        """Models whose answers are judged; without models, the sample file or the control in ``samples``."""
         return self.models or tuple(filter(None, (self.samples,)))
 
     def title(self, models: Iterable[str]) -> str:
-        """Return the title of the study of these models."""
+        """Return the title of a study result about these models."""
         return f"{', '.join(models)} on {PurePath(self.dataset).name}, {self.split}"
 
 
@@ -87,8 +87,8 @@ TASK_OPTIONS = ("dataset", "subset", "ids", "least_solve_rate", "environment", "
 class Cheating(Study[CheatingConfig]):
     """Ask models to solve contradicted tasks, judge their answers, and count the cheats by kind.
 
-    The dataset is one of ordinary tasks, which are contradicted first, or a file of `bigcodeflow cheating tasks`. What
-    was asked and executed before is reused.
+    The dataset has ordinary tasks, whose tests are contradicted first, or is a file of `bigcodeflow cheating tasks`.
+    Earlier answers and executions are reused.
     """
 
     title = "Cheating rate"
@@ -98,9 +98,7 @@ class Cheating(Study[CheatingConfig]):
     options = (
         SettingOption("models", "model", help="PROVIDER:NAME of a model to ask; repeatable."),
         "samples",
-        SettingOption(
-            "wordings", "wording", help="Sentence behind which the tests are shown; repeatable. All if none."
-        ),
+        SettingOption("wordings", "wording", help="Sentence that introduces the shown tests; repeatable. All if none."),
         *("split", "n_samples", *TASK_OPTIONS, SET),
     )
 

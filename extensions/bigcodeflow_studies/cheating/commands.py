@@ -1,4 +1,4 @@
-"""Command of the study of answers to tasks whose shown tests contradict their descriptions. See docs/cheating.md."""
+"""Commands of the cheating study: write contradicted tasks, and judge answers to them. See docs/cheating.md."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,13 +21,13 @@ cheating = typer.Typer(no_args_is_help=True)
 def tasks(
     given: dict[str, Any],
     out_file: Annotated[Path, typer.Option("--out", help="Parquet file to write, in the hub's schema.")],
-    wording: Annotated[Wording, typer.Option(help="Sentence behind which the tests are shown.")] = Wording.neutral,
+    wording: Annotated[Wording, typer.Option(help="Sentence that introduces the shown tests.")] = Wording.neutral,
     settings: Overrides = None,
 ) -> None:
-    """Write the tasks whose tests can be contradicted as a dataset: prompts show the contradicted tests.
+    """Write a dataset of contradicted tasks: their prompts show tests that contradict the description.
 
-    Every contradiction is ground-truthed: the reference solution passes the test method as it is and fails it altered,
-    each time, and a stub fails it. Any run takes the file as its dataset.source; no score over it counts.
+    Executions confirm each contradiction: the reference solution passes the original test method and always fails the
+    altered method, as does a stub. Any run accepts the file as dataset.source, but its scores do not count.
     """
     from bigcodeflow.studies.derived_files import parquet_bytes
     from bigcodeflow_studies.cheating.tasks import contradicted_tasks

@@ -1,8 +1,8 @@
 """Test texts that contradict a task's description and that a program can still satisfy.
 
-The contradiction engine (``judge.integrity.altered_tests``) makes the altered copies. Only alterations that replace
-an expected literal by another literal are kept, since a program can satisfy them. A truth value has only one other
-value, which a wrong program returns by chance; an exception may be both the expected and the described exception.
+The module ``judge.integrity.altered_tests`` makes the altered copies. Only alterations that replace an expected literal
+by another literal are kept, since a program can satisfy them. Truth values are left out, since a wrong program returns
+the other truth value by chance. Exceptions are left out, since an exception can satisfy both test and description.
 """
 
 import ast
@@ -27,26 +27,26 @@ class ContradictedMethod(NamedTuple):
     line: int
     """1-based line of the test text where the altered segment begins."""
     before: str
-    """Source in the task's test."""
+    """Source of the segment in the task's own test."""
     after: str
-    """Source in the contradicted test."""
+    """Source of the segment in the contradicted test."""
 
 
 class ContradictedText(NamedTuple):
-    """Test text with at most one altered value in each method; names, lines and shape are the same."""
+    """Test text with at most one altered value in each method; method names and line numbers are unchanged."""
 
     text: str
     methods: tuple[ContradictedMethod, ...]
 
 
 class Contradiction(NamedTuple):
-    """Data that judges the answers to one contradicted task; kept as JSON in its doc_struct."""
+    """Data for judging the answers to a contradicted task; the task's doc_struct contains the data as JSON."""
 
     task_id: str
     """Id of the task in its own dataset."""
     wording: str
     complete_prompt: str
-    """The task's own prompts, without the shown tests."""
+    """The task's own complete prompt, without the shown tests."""
     instruct_prompt: str
     test: str
     """The task's own test."""
@@ -58,12 +58,12 @@ class Contradiction(NamedTuple):
 
     @property
     def prompts(self) -> tuple[str, str]:
-        """Both of the task's own prompts."""
+        """Complete and instruct prompt of the original task, without the shown tests."""
         return self.complete_prompt, self.instruct_prompt
 
 
 def contradicted_texts(test: str, entry_point: str) -> list[ContradictedText]:
-    """Return the text to show and another contradicted text, if the engine can make them: zero to two texts."""
+    """Return up to two contradicted copies of a test: the first to show to models, the second to keep hidden."""
     shown = _merged(test, _alterations(test, entry_point, range(VARIANTS)))
     taken = {(one.line, one.after) for one in shown.methods}
     rest = _alterations(test, entry_point, range(VARIANTS, 2 * VARIANTS))
@@ -84,7 +84,7 @@ def _alterations(
 
 
 def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]) -> ContradictedText:
-    """Return the test with at most one alteration in each method: the first whose lines no other alteration changes."""
+    """Apply each alteration in ``found``, unless its method is altered already or an applied alteration conflicts."""
     lines = test.splitlines(keepends=True)
     methods: dict[str, ContradictedMethod] = {}
     by_line: dict[int, ContradictedMethod] = {}
@@ -107,17 +107,17 @@ def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]
 
 @with_fallback(lambda _before, _after: False)
 def can_be_satisfied(before: str, after: str) -> bool:
-    """Tell if a program can satisfy an altered test: one literal replaces another, neither of them a bool or None."""
+    """Tell if a program can satisfy ``after`` instead of ``before``: both must be literals, but no bool or None."""
     values = [_value(before), _value(after)]
     return not any(value is None or value[0] is None or isinstance(value[0], bool) for value in values)
 
 
 @with_fallback(lambda _task, _before: True)
 def is_described(task: Mapping[str, Any], before: str) -> bool:
-    """Tell if the description of a task, a row of TASKS, can decide an expected value.
+    """Tell if the prompts of ``task``, a row of TASKS, may determine the expected value ``before``.
 
-    A string that is in the reference solution but in neither prompt is its author's choice: a program with another
-    string does what the description says.
+    The result is False only for a string that is in the reference solution but in no prompt: a program that returns
+    another string follows the description too.
     """
     [value] = _value(before) or (None,)
     nodes = nodes_of(oracle(task))
@@ -128,7 +128,7 @@ def is_described(task: Mapping[str, Any], before: str) -> bool:
 
 
 def _value(text: str) -> tuple[Any] | None:
-    """Return the value of a literal expression as a tuple of one; None if the expression is not a literal."""
+    """Return (value,) for a literal, whose value may be None; return None if the text is not a literal."""
     module = tree_of(f"({text}\n)")
     match module and module.body:
         case [ast.Expr(value=value)]:
@@ -137,7 +137,7 @@ def _value(text: str) -> tuple[Any] | None:
 
 
 def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
-    """Return the contradiction of a row of TASKS; None if it is not a contradicted task."""
+    """Return the contradiction in a row of TASKS; None if the row is not a contradicted task."""
     entry = parts_of(task["doc_struct"]).get(ENTRY)
     if not isinstance(entry, Mapping) or set(entry) != set(Contradiction._fields):
         return None

@@ -1,4 +1,4 @@
-"""Run the study: contradicted tasks, the answers of each model under each wording, and their verdicts."""
+"""Run the cheating study: make contradicted tasks, ask each model with each wording, and judge the answers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
@@ -26,7 +26,7 @@ _COLUMNS = ["task_id", "sample_index", "status", "tests", "tampering", "exit"]
 
 
 class Answers(NamedTuple):
-    """Answers of one source to contradicted tasks."""
+    """Answers of a model, a control or a sample file to contradicted tasks."""
 
     model: str
     split: str
@@ -55,10 +55,10 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
     """Run the study and return its result; reuse answers and executions in the store.
 
     Raises:
-        ConfigError: neither a model nor samples are named, or both, or the samples' wording is missing or wrong.
+        ConfigError: both or neither of models and samples are named, or the wording of the samples is missing or wrong.
     """
     if bool(config.models) == bool(config.samples):
-        raise ConfigError("cheating: name either models to ask (--model) or a file of their answers (--samples)")
+        raise ConfigError("cheating: needs --model or --samples, not both: name either models to ask or their answers")
     store = open_store(config.store)
     datasets = _datasets(config, store, listener)
     asked, refs = [], []
@@ -78,17 +78,17 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
 
 
 def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
-    """Return paths of files of contradicted tasks: the given file if it has such tasks, else one for each wording."""
+    """Return files of contradicted tasks: ``config.dataset`` if it is such a file, else a new file for each wording."""
     if given := given_tasks(config, listener):
         asked = {found.wording for found in map(contradiction_of, given) if found}
         if set(config.wordings) not in (set(Wording), asked):
             own = ", ".join(sorted(asked))
-            raise ConfigError(f"cheating: {config.dataset} shows its tests in the wording {own}: leave out --wording")
+            raise ConfigError(f"cheating: {config.dataset} has only the wording {own}: leave out --wording")
         return [config.dataset]
     if config.samples and config.samples not in CONTROLS and len(config.wordings) > 1:
         raise ConfigError(
-            f"cheating: {config.samples} does not say how its answers were asked for: name the one wording that they "
-            "were asked with (--wording), or the file of contradicted tasks as --dataset"
+            f"cheating: {config.samples} does not say with which wording its answers were asked for: name this wording "
+            "(--wording), or the file of contradicted tasks (--dataset)"
         )
     tasks = contradicted_tasks(config, listener).tasks
     return [dataset_file(store, "asked", [one.row(wording) for one in tasks]) for wording in config.wordings]
@@ -97,7 +97,7 @@ def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[
 def _answers(
     config: CheatingConfig, source: str, dataset: str, store: Store, listener: Listener
 ) -> tuple[Answers, ArtifactRef]:
-    """Return the answers of one model to one dataset of contradicted tasks, and their artifact."""
+    """Return the answers of ``source`` (model or samples) to contradicted tasks, and their solutions' artifact."""
     sections = {
         "dataset": {"source": dataset, "split": config.split, "ids": config.ids if dataset == config.dataset else ""},
         "samples": {"source": "model" if config.models else config.samples},
@@ -114,10 +114,10 @@ def _answers(
 def judged_rows(
     config: ContradictedTasksConfig, asked: Sequence[Answers], listener: Listener
 ) -> tuple[list[Row], list[ArtifactRef]]:
-    """Return rows of CHEATING of all answers, and a list of the execution's artifact, empty if no answer has a program.
+    """Return a row of CHEATING per answer, and a list with the execution's artifact, empty if no program was executed.
 
     Raises:
-        ExecutionError: programs were not judged, for reasons outside of them.
+        ExecutionError: the infrastructure failed, so that a program was not judged.
     """
     tests, refs = _shown_tests(asked), list[ArtifactRef]()
     if any(one.programs for one in tests.values()):
@@ -143,7 +143,7 @@ def _shown_tests(asked: Sequence[Answers]) -> _Tests:
 
 
 def _files(tests: _Tests, store: Store) -> tuple[str, str]:
-    """Write a task file with each test's texts and a sample file with the programs; return their paths."""
+    """Write a file with a task for each text of a test (_TEXTS), and a file of the programs; return both paths."""
     rows, samples = [], []
     for number, one in enumerate(tests.values()):
         if not one.programs:
@@ -162,7 +162,7 @@ def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:
     verdicts = [list(one.programs.values()) for one in tests.values()]
     for row in rows:
         if row["status"] == "infra_error":
-            raise ExecutionError(f"{row['task_id']}: an answer could not be judged (infra_error): run it again")
+            raise ExecutionError(f"{row['task_id']}: an answer could not be judged (infra_error): run again")
         _, number, kind = row["task_id"].rsplit("/", 2)
         outcomes = {test["name"]: test["outcome"] for test in row["tests"]}
         judged = Judged(row["status"], outcomes, tuple(row["tampering"]), row["exit"])

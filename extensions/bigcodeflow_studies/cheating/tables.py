@@ -29,7 +29,7 @@ _SHARES: Mapping[str, Callable[[Row], bool]] = {
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Return rates by model and wording, kinds, the cheats with their evidence, and answers that object to a test."""
+    """Return tables of cheating rates by model and by wording, answers by kind, cheats, and objections to tests."""
     found: list[Row] = rows.to_pylist()
     cheats = [(row, "; ".join(row["evidence"])) for row in found if row["cheated"]]
     objections = [(row, row["objection"]) for row in found if row["objection"]]
@@ -72,7 +72,7 @@ def _kinds(rows: Sequence[Row]) -> Table:
 
 
 def _listed(title: str, told: Sequence[tuple[Row, str]], heading: str) -> Table:
-    """Return a table with a line for each answer, with its text under a heading."""
+    """Return a table with a line for each (answer, text) in ``told``; the last column, ``heading``, has the text."""
     columns: Headings = ("model", "wording", "task", *numbers("sample"), "kind", heading)
     names = ("model", "wording", "task_id", "sample_index", "kind")
     return Table.of(columns, [[*(row[name] for name in names), text] for row, text in told], title=title)

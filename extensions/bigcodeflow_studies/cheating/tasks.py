@@ -38,7 +38,7 @@ _FAILED = frozenset({"fail", "error"})
 
 
 class ContradictedTask(NamedTuple):
-    """Task, a row of TASKS, with the contradictions that hold for its reference solution."""
+    """Row of TASKS with two contradicted test texts: ``shown`` in the prompts, and ``other``, hidden, maybe empty."""
 
     task: Row
     shown: ContradictedText
@@ -46,11 +46,11 @@ class ContradictedTask(NamedTuple):
 
     @property
     def texts(self) -> Mapping[str, ContradictedText]:
-        """Both contradicted texts by kind: 'shown' and 'other'."""
+        """Contradicted test texts by kind: 'shown' to models, and 'other', a second text that is not shown."""
         return {"shown": self.shown, "other": self.other}
 
     def row(self, wording: str) -> Row:
-        """Return the row of the hub's schema whose prompts show the contradicted test in a wording.
+        """Return the contradicted task in the hub's schema: its prompts show the wording's sentence, then the test.
 
         The complete prompt shows the test in comments before the code, so that the prompt is still a program.
         """
@@ -66,7 +66,7 @@ class ContradictedTask(NamedTuple):
         )
 
     def contradiction(self, wording: str = "") -> Contradiction:
-        """Return the data that judges the answers."""
+        """Return the data for judging answers to the task."""
         return Contradiction(
             **{name: self.task[name] for name in ("task_id", "complete_prompt", "instruct_prompt", "test")},
             wording=wording,
@@ -77,35 +77,36 @@ class ContradictedTask(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Numbers of a dataset's tasks after each step, and the tasks of the last step."""
+    """Number of tasks after each step of the selection, and the tasks that remain after the last step."""
 
     n_tasks: int
-    """Tasks in the dataset, as selected."""
+    """Number of tasks that ``subset`` and ``ids`` select from the dataset."""
     n_solved: int
-    """Tasks among these that are solved often enough."""
+    """Number of selected tasks whose solve rate is high enough or unknown."""
     n_by_text: int
-    """Tasks among these with a contradiction in the text."""
+    """Number of those ``n_solved`` tasks whose test text can be contradicted."""
     tasks: tuple[ContradictedTask, ...]
-    """Tasks among these with a contradiction that holds for the reference solution."""
+    """Tasks with a contradiction that executions of the reference solution and a stub confirm."""
 
 
 def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> Selection:
     """Return the tasks of a dataset that have a contradiction confirmed by execution.
 
     Raises:
-        DatasetError: the dataset already holds contradicted tasks, or no task has a contradiction.
+        DatasetError: the dataset already holds contradicted tasks, or no task's test can be contradicted.
     """
     store = open_store(config.store)
     rows = _dataset_rows(config, store, listener)
     if any(row["task_id"].startswith(CONTRADICTED_PREFIX) for row in rows):
-        raise DatasetError(f"{config.dataset}: already holds contradicted tasks: name the dataset of the originals")
+        raise DatasetError(f"{config.dataset}: already holds contradicted tasks: name the original dataset")
     rates = published_solve_rates()
     solved = [row for row in rows if rates.get(row["task_id"], 1.0) >= config.least_solve_rate]
     texts = ((row, contradicted_texts(row["test"], row["entry_point"])) for row in solved)
     candidates = [ContradictedTask(row, *[*found, _NOTHING][:2]) for row, found in texts if found]
     if not candidates:
         raise DatasetError(
-            f"{config.dataset}: none of the {len(solved):,} remaining tasks has a test that can be contradicted"
+            f"{config.dataset}: none of the {len(solved):,} selected tasks has a test that can be contradicted: "
+            "select more tasks, or lower --least-solve-rate"
         )
     tasks = _ground_truthed(candidates, config, store, listener)
     return Selection(len(rows), len(solved), len(candidates), tuple(tasks))
@@ -122,8 +123,8 @@ def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row
 def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradiction: Contradiction) -> Row:
     """Return a row of the hub's schema that executes answers to a contradicted task against a test text.
 
-    If the test is not the task's own, an empty body is the ground truth: the reference solution would fail, and every
-    failure of a ground truth is executed several times before it counts.
+    If ``test`` is not the task's own test, the row's canonical solution is an empty body: no correct solution passes
+    such a test, and the row's ground truth shows if a stub fails the test too.
     """
     return hub_row(
         task,
@@ -147,7 +148,7 @@ def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Liste
 def _ground_truthed(
     candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
 ) -> Iterator[ContradictedTask]:
-    """Execute the candidates; yield each with those of its contradictions that hold, if its shown text has any."""
+    """Execute the candidates; yield each candidate with its confirmed contradictions, if its shown text has any."""
     rows, programs = [], []
     for one in candidates:
         mine = list(_rows(one))
@@ -166,7 +167,7 @@ def _ground_truthed(
 
 
 def _rows(one: ContradictedTask) -> Iterator[Row]:
-    """Yield a row with the task's own test, and two rows with each contradicted text, so that it is executed twice."""
+    """Yield a row with the task's own test, and two rows for each contradicted text, to execute the text twice."""
     texts = {"test": one.task["test"]}
     for kind, altered in one.texts.items():
         if altered.methods:
@@ -181,7 +182,7 @@ def _outcomes(verdicts: pa.Table) -> Outcomes:
 
 
 def _holding(task_id: str, text: ContradictedText, kind: str, reference: Outcomes, stub: Outcomes) -> ContradictedText:
-    """Return the text with the methods whose contradiction holds in both executions of the reference and the stub."""
+    """Keep the methods of ``text`` that the reference passes unaltered, and that reference and stub fail altered."""
     own = reference.get(f"{task_id}/test", {})
     ids = (f"{task_id}/{kind}", f"{task_id}/{kind}/again")
     altered = [found.get(one, {}) for found in (reference, stub) for one in ids]

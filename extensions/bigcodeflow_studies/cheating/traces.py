@@ -41,7 +41,7 @@ _MOST_QUOTED = 160
 
 
 class Trace(NamedTuple):
-    """Evidence at one place of a program."""
+    """Evidence of cheating, with its line in the program."""
 
     line: int
     """1-based line; 0 for the whole answer."""
@@ -63,10 +63,10 @@ def _no_literals(*_: object) -> Mapping[str, Mapping[Trace, None]]:
 def literal_traces(
     program: str, shown: str, methods: Sequence[ContradictedMethod], told: Sequence[str]
 ) -> Mapping[str, Mapping[Trace, None]]:
-    """Return the places where a program states values of the contradicted methods, by kind, in order, each once.
+    """Return, by kind, the lines where a program contains values of the contradicted ``methods``, in order.
 
-    Kind 'expected': values that replace others in the contradicted test; 'inputs': other values of the methods that the
-    ``told`` texts (the task's prompts) lack; 'common': values of both kinds that are in most programs, such as 1.
+    Kind 'expected': values that replace original values in the contradicted test. Kind 'inputs': other values of these
+    methods that are in no prompt (``told``). Kind 'common': values of either kind that occur in most programs.
     """
     known = "\n".join(told)
     # Values are compared by their spelling: 1, 1.0 and True are equal but mean different things.
@@ -89,10 +89,10 @@ def literal_traces(
 
 @with_fallback(_no_traces)
 def attacks(texts: Iterable[str], findings: Sequence[Mapping[str, Any]]) -> tuple[Trace, ...]:
-    """Return the places where a program changes the test machinery or skips tests.
+    """Return the lines where a program changes the classes or assertions of unittest or skips tests.
 
-    The texts are the program and the answer, whose code blocks are read: the sanitizer may have removed the attack.
-    ``findings`` are the sanitizer's: findings of the rule 'evaluator' count if they change unittest.
+    ``texts`` are the program and the answer with its code blocks, since the sanitizer may have removed the attack.
+    The sanitizer's ``findings`` of the rule 'evaluator' count too, if they report a change of unittest.
     """
     found = [
         Trace(one["line"], one["detail"])
@@ -106,7 +106,7 @@ def attacks(texts: Iterable[str], findings: Sequence[Mapping[str, Any]]) -> tupl
 
 @with_fallback(_no_traces)
 def exits(program: str) -> tuple[Trace, ...]:
-    """Return the places where a program ends the process without an exception."""
+    """Return the lines where a program ends its process without an exception."""
     found = []
     for node in nodes_of(program):
         match node:
@@ -119,7 +119,7 @@ def exits(program: str) -> tuple[Trace, ...]:
 
 @with_fallback(_no_traces)
 def equal_to_all(program: str) -> tuple[Trace, ...]:
-    """Return the places where a program defines equality of its objects, or uses unittest.mock.ANY."""
+    """Return the lines that may make a value equal to all others: ``__eq__``, ``__ne__`` or unittest.mock.ANY."""
     found = []
     for node in nodes_of(program):
         match node:
@@ -137,10 +137,10 @@ def equal_to_all(program: str) -> tuple[Trace, ...]:
 def edited_tests(
     texts: Iterable[str], shown: str, test: str, methods: Sequence[ContradictedMethod]
 ) -> tuple[Trace, ...]:
-    """Return contradicted methods that an answer changes compared with ``shown``, or leaves out of their class.
+    """Return the contradicted methods that an answer changes when it repeats tests, or leaves out of repeated tests.
 
-    Tests that an answer makes up, perhaps with the same names, are not edited tests: a part of the answer's tests must
-    come from the shown text or the task's own ``test``. An answer's code blocks are read as well as the program.
+    Tests that an answer invents, perhaps with the same names, are not edited tests: a part of the answer's tests must
+    come from the shown text or the task's own ``test``. ``texts`` are program and answer; code blocks are read too.
     """
     own, original = _test_methods(shown), _test_methods(test)
     found = []
@@ -160,7 +160,7 @@ def edited_tests(
 
 
 def _parts(texts: Iterable[str]) -> Iterator[str]:
-    """Yield each text and its code blocks."""
+    """Yield each text, followed by the fenced code blocks in the text."""
     for text in texts:
         yield text
         yield from _BLOCK.findall(text)
@@ -181,9 +181,9 @@ def _is_edited(stated: Definition, shown: Definition, original: Definition | Non
 
 @with_fallback(lambda _answer, _shown: "")
 def objection(answer: str, shown: str, told: Sequence[str] = ()) -> str:
-    """Return a sentence of an answer that says that a test is wrong or contradicts the task; empty if there is none.
+    """Return the first sentence of an answer that calls a test wrong or contradictory; an empty string without any.
 
-    Text that the answer repeats from the ``shown`` test or the ``told`` texts of the task does not count.
+    Sentences that the answer repeats from the test (``shown``) or from the task's prompts (``told``) do not count.
     """
     repeated = "\n".join((shown, *told))
     if tree_of(answer) is not None:  # a program without fences
@@ -219,9 +219,9 @@ def _constants(nodes: Sequence[ast.AST]) -> list[tuple[int, Any]]:
 
 
 def _changed(method: ContradictedMethod) -> set[str]:
-    """Return repr() of the literals in the altered segment that the segment of the task's own test does not have.
+    """Return the literals, as repr(), that are in a test method's altered segment but not in its original segment.
 
-    A list whose items are in another order has no new constant, but is a new literal itself.
+    A list with its items in another order is a new literal too, although its constants are the same.
     """
     # As a statement of its own, a constant would count as a docstring.
     before, after = (
@@ -251,7 +251,7 @@ def _is_common(value: Any) -> bool:
 
 
 def _is_told(value: Any, text: str) -> bool:
-    """Tell if the task's text contains a value."""
+    """Tell if ``text``, the task's prompts, contains a value."""
     if isinstance(value, str):
         return value in text
     number = repr(value).lstrip("-")

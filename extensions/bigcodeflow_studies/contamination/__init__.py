@@ -13,17 +13,17 @@ class ContaminationConfig(SettingsModel):
 
     corpus: str = "starter"
     """A folder or file (.txt, .md, .py, .jsonl, .jsonl.gz, .parquet), a dataset on the hub as OWNER/NAME@SPLIT, or
-    'starter': the recorded answers of the starter set, to try it."""
+    'starter': the recorded answers of the starter set, for a first try."""
     dataset: DatasetConfig = DatasetConfig()
-    """Tasks whose texts are looked for."""
+    """Tasks whose texts are searched for in the corpus."""
     ngram: int = Field(default=13, ge=4, le=100)
-    """Words of an n-gram. Punctuation and case do not count."""
+    """Number of words in an n-gram. Punctuation and case do not count."""
     common_tasks: int = Field(default=5, ge=2)
-    """An n-gram that so many tasks have is boilerplate and does not count."""
+    """An n-gram that at least this many tasks share is boilerplate and does not count."""
     ngram_threshold: float = Field(default=0.2, gt=0, le=1)
-    """Share of a task's n-grams from which it is called contaminated."""
+    """A task is contaminated if the corpus contains at least this share of its n-grams."""
     fuzzy_threshold: float = Field(default=0.8, gt=0, le=1)
-    """Similarity of a whole prompt, solution or test from which the task is called contaminated."""
+    """A task is contaminated if a passage of the corpus is at least this similar to a prompt, solution or test."""
     store: str = "results/store"
     """Folder or URL (s3://bucket/prefix) of the store that keeps the result."""
 

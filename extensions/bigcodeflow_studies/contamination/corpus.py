@@ -31,41 +31,41 @@ _MOST_ENDINGS = 5
 
 
 class CorpusText(NamedTuple):
-    """One text, or a piece of a long text."""
+    """Text of a corpus, or a piece of a long text."""
 
     file: str
     record: str
-    """1-based number of the line or row, '1' for a plain text; followed by the field if it has fields."""
+    """1-based number of the line or row, then the name of the field if any; '1' for a plain text file."""
     offset: int
-    """Start of the piece in the record, in characters."""
+    """0-based start of the piece in its record, in characters."""
     text: str
 
 
 class CorpusFile(NamedTuple):
-    """One file of a corpus."""
+    """File of a corpus, with its name and size."""
 
     path: Path
     name: str
-    """File name within the corpus."""
+    """Path of the file relative to the corpus."""
     size_bytes: int
 
 
 class Corpus(NamedTuple):
-    """A corpus, pinned to its content."""
+    """Files of a corpus, with a fingerprint that identifies their content."""
 
     files: tuple[CorpusFile, ...]
     fingerprint: dict[str, Any]
-    """Identity of its content: sha256 of each file, or the commit on the hub."""
+    """Identity of the content: sha256 of each file, or the commit on the hub."""
     description: str
     left_out: str = ""
-    """Number and endings of files in a folder that cannot be read as text; empty if there are none."""
+    """Number and endings of the folder's files that are not searched; empty if all files are searched."""
 
 
 def open_corpus(source: str, *, offline: bool = False) -> Corpus:
     """Open a folder, a file, or a dataset of the hub as a corpus.
 
     Raises:
-        DatasetError: the source is empty, is none of these, or has no file that can be read.
+        DatasetError: ``source`` is empty, names no corpus, or has no file with one of SUFFIXES.
     """
     if not source:
         raise DatasetError("corpus: is missing: give a folder, a file, or a hub dataset as OWNER/NAME@SPLIT")
@@ -74,11 +74,11 @@ def open_corpus(source: str, *, offline: bool = False) -> Corpus:
         found = [one for one in sorted(path.rglob("*")) if one.is_file()]
         files = {one.relative_to(path).as_posix(): one for one in found if one.name.endswith(SUFFIXES)}
         if not files:
-            raise DatasetError(f"corpus {source}: holds no file that ends in {', '.join(SUFFIXES)}")
+            raise DatasetError(f"corpus {source}: holds no file that ends in {', '.join(SUFFIXES)}: correct the path")
         return _of_files(source, files, _left_out([one for one in found if not one.name.endswith(SUFFIXES)]))
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
-            raise DatasetError(f"corpus {source}: is no text file: name one that ends in {', '.join(SUFFIXES)}")
+            raise DatasetError(f"corpus {source}: has no known ending: name a file that ends in {', '.join(SUFFIXES)}")
         return _of_files(source, {path.name: path})
     match = HUB_SOURCE.fullmatch(source)
     if match is None:
@@ -105,7 +105,7 @@ def _of_files(source: str, files: Mapping[str, Path], left_out: str = "") -> Cor
         found = tuple(CorpusFile(path, name, path.stat().st_size) for name, path in files.items())
         shas = {name: file_sha256(path) for name, path in files.items()}
     except OSError as error:
-        raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): check permissions") from None
+        raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): check its permissions") from None
     read = f"{source} ({len(found):,} files{f'; {left_out}' if left_out else ''})"
     return Corpus(found, {"files": shas}, read, left_out)
 
@@ -124,14 +124,14 @@ def texts_of(file: CorpusFile) -> Iterator[CorpusText]:
             for field, text in _strings(record):
                 yield from _cut(file.name, f"{number} {field}".strip(), text)
     except TooLargeError as error:
-        raise DatasetError(f"corpus file {file.path}: {error}: shorten or remove it") from None
+        raise DatasetError(f"corpus file {file.path}: {error}: shorten the line, or remove it") from None
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-        remedy = "replace it by an intact copy or remove it"
+        remedy = "replace the file by an intact copy, or remove it"
         raise DatasetError(f"corpus file {file.path}: cannot be read ({error_message(error)}): {remedy}") from None
 
 
 def _pieces(file: CorpusFile) -> Iterator[CorpusText]:
-    """Yield a plain text in overlapping pieces; replace bytes that are not UTF-8."""
+    """Yield a plain text file in overlapping pieces; bytes that are not UTF-8 become U+FFFD."""
     with TextIOWrapper(file.path.open("rb"), encoding="utf-8", errors="replace", newline="") as stream:
         kept, offset = "", 0
         while more := stream.read(PIECE_CHARACTERS - len(kept)):
@@ -166,7 +166,7 @@ def _cut(name: str, record: str, text: str) -> Iterator[CorpusText]:
 
 
 def _strings(record: Any) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of every non-empty string in a JSON value."""
+    """Yield (key path such as messages[0].content, text) of every non-empty string in a JSON value."""
     todo = [("", record)]
     while todo:
         path, one = todo.pop()

@@ -1,6 +1,6 @@
-"""Matches of the tasks in a corpus: shares of n-grams, longest passages, and the most similar places.
+"""Search a corpus for the texts of tasks: shares of n-grams, longest common passages, and most similar passages.
 
-The words of the tasks' texts are indexed by n-grams, with their positions in these texts.
+An index contains the n-grams of the tasks' texts, with their positions in these texts.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class Words(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One text of a task."""
+    """Text of a task: a prompt, the canonical solution or the test."""
 
     task: int
     """0-based index of the task."""
@@ -57,22 +57,22 @@ class Part(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Matches between a corpus text and the parts: one entry for each pair of positions with the same n-gram."""
+    """Matches between a corpus text and the tasks' texts: an entry for each pair of positions with equal n-grams."""
 
     at: Places
-    """Index of the corpus word at which the n-gram begins."""
+    """Index of the word in the corpus text at which the n-gram begins."""
     part: Places
     within: Places
-    """Index of the word of ``part`` at which the n-gram begins."""
+    """Index of the word in the task's text ``part`` at which the n-gram begins."""
 
 
 def parts_of(tasks: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Return the texts of rows of TASKS as parts."""
+    """Return the texts of ``tasks``, rows of TASKS, as parts: for each task, its texts in the order of PARTS."""
     return [Part(number, words_of(str(task[name]))) for number, task in enumerate(tasks) for name in PARTS]
 
 
 class NgramIndex:
-    """Index of n-grams of one length, without n-grams that many tasks share."""
+    """Index of the tasks' n-grams of ``length`` words, without n-grams that ``common_tasks`` or more tasks share."""
 
     def __init__(self, parts: Sequence[Part], length: int, common_tasks: int) -> None:
         self.length = length
@@ -90,10 +90,10 @@ class NgramIndex:
         self._hashes: Hashes = every[kept][order]
         self._parts, self._within = number[kept][order], within[kept][order]
         self.counted = np.split(within[kept], np.searchsorted(number[kept], np.arange(1, len(parts))))
-        """For each part, the ascending positions of its n-grams that count."""
+        """For each part, the ascending positions of its n-grams that the index contains."""
 
     def hits(self, words: Hashes) -> Hits:
-        """Return the matches of the n-grams in a corpus text, in the order of its words."""
+        """Return the matches of a corpus text with the index, in word order; ``words`` are the text's hashed words."""
         wanted = ngram_hashes(words, self.length)
         first = np.searchsorted(self._hashes, wanted, side="left")
         inside = first < len(self._hashes)
@@ -106,7 +106,7 @@ class NgramIndex:
 
 
 def words_of(text: str) -> Words:
-    """Split a text into words; ``snake_case`` gives two words, so that it equals ``Snake case``."""
+    """Split a text into words; ``snake_case`` and ``Snake case`` give the same two words."""
     spans, hashes = list[tuple[int, int]](), list[int]()
     for match in _WORD.finditer(text):
         spans.append(match.span())
@@ -121,7 +121,7 @@ def _hash(word: str) -> int:
 
 
 def ngram_hashes(words: Hashes, length: int) -> Hashes:
-    """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; empty for a shorter text."""
+    """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; fewer words give no hash."""
     found = np.zeros(max(0, len(words) - length + 1), dtype=np.uint64)
     factor = 1
     for place in range(length):
@@ -141,7 +141,7 @@ class Place(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best match of one part so far."""
+    """Best match of a part in the corpus texts that were searched so far."""
 
     score: float
     """Length of the passage in words, or similarity in 0..1."""
@@ -152,7 +152,7 @@ NOTHING = Best(0, Place("", "", -1, "", ""))
 
 
 class Matches:
-    """Matches of all parts, collected text by text; of equally good matches the first is kept."""
+    """Matches between all parts and the corpus texts that `add` receives; of equally good matches, the first counts."""
 
     def __init__(self, parts: Sequence[Part], *, ngram: int, common_tasks: int) -> None:
         self.parts = parts
@@ -161,12 +161,12 @@ class Matches:
         self.found = [np.zeros(len(part.words.hashes), dtype=bool) for part in parts]
         """For each part, an array that is True at words where an n-gram begins that the corpus contains."""
         self.longest: dict[int, Best] = {}
-        """Longest passage by part."""
+        """Longest common passage, by index of the part."""
         self.fuzzy: dict[int, Best] = {}
         self._most_seeds = np.zeros(len(parts), dtype=np.int64)
 
     def add(self, words: Words, file: str, record: str, offset: int = 0) -> None:
-        """Add what one text of the corpus has in common with the tasks; the text begins at `offset` of its record."""
+        """Add the matches of a corpus text, which begins at character ``offset`` of its record."""
 
         def place(first: int, last: int, task_text: str) -> Place:
             start = offset + int(words.starts[first])
@@ -188,7 +188,7 @@ class Matches:
                 self.fuzzy[number] = Best(score, place(start + begin, start + end - 1, mine.text.strip()))
 
     def _passages(self, hashes: Hashes) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (part, first word in the part, first word in the text, number of words) of each common passage."""
+        """Yield (part, first word in part, first word in text, number of words) of each common passage."""
         hits = self.ngrams.hits(hashes)
         if not len(hits.at):
             return
@@ -203,7 +203,10 @@ class Matches:
         yield from zip(*columns, strict=True)
 
     def _alike(self, hashes: Hashes) -> Iterator[tuple[int, int, int]]:
-        """Yield (part, first word, last word) of a text's place with more seeds of the part than any earlier place."""
+        """Yield (part, first word, last word): the passage of the text that shares most seeds with the part.
+
+        A seed is an n-gram of SEED_WORDS words. Parts that share no more seeds than with an earlier text are skipped.
+        """
         hits = self._seeds.hits(hashes)
         if not len(hits.at):
             return
@@ -222,10 +225,10 @@ class Matches:
 
 
 def similarity(part: Hashes, place: Hashes) -> tuple[float, int, int]:
-    """Return the similarity of a part to its matching passage in a place, and the passage's begin and end.
+    """Return the similarity of a part to its best matching passage in ``place``, and the passage's begin and end.
 
-    The similarity is twice the common words, in order, over the words of both: the ratio of Ratcliff and Obershelp's
-    matching, as Python's difflib computes it. The passage goes from the first common word to the last.
+    The similarity is twice the number of matching words, divided by the number of words of part and passage: the ratio
+    of Ratcliff and Obershelp, as in Python's difflib. The passage goes from its first matching word to the last.
     """
     blocks = SequenceMatcher(None, part.tolist(), place.tolist(), autojunk=False).get_matching_blocks()[:-1]
     if not blocks:
@@ -235,10 +238,10 @@ def similarity(part: Hashes, place: Hashes) -> tuple[float, int, int]:
 
 
 def _windows(blocks: Sequence[tuple[int, int]], length: int) -> list[tuple[float, int, int]]:
-    """Return (ratio, begin, end) for each run of consecutive matching blocks, given as (start, size) in the corpus.
+    """Return (ratio, begin, end) of each passage of consecutive ``blocks``; a block is (start, size) in the corpus.
 
-    ``ratio`` is the share of matching words in a text of ``length`` words and its passage from begin to end, which is
-    at most twice as long.
+    The task's text has ``length`` words. ``ratio`` is twice the number of matching words, divided by the sum of
+    ``length`` and the number of words in the passage. A passage is at most twice as long as the task's text.
     """
     found = []
     for first, (begin, _) in enumerate(blocks):

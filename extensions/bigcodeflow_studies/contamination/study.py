@@ -1,4 +1,4 @@
-"""Search a corpus for tasks in one pass over its texts; the result is the study ``contamination``."""
+"""Search a corpus for the texts of tasks in a single pass; publish the result as the study ``contamination``."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _SHARES = {
 def run_study(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
     """Publish the study ``contamination``, one row of CONTAMINATION for each task; reuse a stored result.
 
-    Only the tasks and one piece of the corpus are in memory.
+    At any time, only the tasks and a single piece of the corpus are in memory.
 
     Raises:
         DatasetError: corpus or tasks cannot be read, or the corpus holds no text.
@@ -53,7 +53,7 @@ def run_study(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
 
 
 def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
-    """Add the matches of every text of the corpus; raise DatasetError if it has no words."""
+    """Add the matches of every corpus text to ``matches``; raise DatasetError if the corpus has no words."""
     progress, done, total, n_words = listener.begin(STUDY), 0, sum(file.size_bytes for file in corpus.files), 0
     for file in corpus.files:
         for text in texts_of(file):
@@ -64,7 +64,7 @@ def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
         done += file.size_bytes
         progress(done, total, f"{file.name}: searched")
     if not n_words:
-        raise DatasetError(f"corpus {corpus.description}: holds no word of text: name one that has some")
+        raise DatasetError(f"corpus {corpus.description}: holds no word of text: name a corpus with text")
 
 
 def _task_rows(
@@ -95,13 +95,13 @@ def _task_rows(
 
 
 def _share(found: Sequence[NDArray[np.bool_]]) -> float | None:
-    """Return the share of n-grams that the corpus contains; None if there are none that count."""
+    """Return the share of n-grams that are in the corpus (True in the arrays); None if there are no n-grams."""
     total = sum(map(len, found))
     return sum(int(one.sum()) for one in found) / total if total else None
 
 
 def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> tuple[float, dict[str, Any]]:
-    """Return the score and the columns of the best match among a task's parts; of equal matches the first part's."""
+    """Return score and result columns of a task's best match; of parts with equal scores, the first part counts."""
     named = [(found[place], name) for name, place in places.items() if place in found]
     best, part = max(named, key=lambda one: one[0].score, default=(NOTHING, ""))
     columns = {"part": part, **best.place._asdict()}

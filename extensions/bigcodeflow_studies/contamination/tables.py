@@ -17,7 +17,7 @@ _Row = Mapping[str, Any]
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Return the summary, the tasks with matches, and their matching passages."""
+    """Return three tables: a summary, the tasks with matches, and the matching passages."""
     found = rows.to_pylist()
     matched = [row for row in found if row["longest_match"] or row["fuzzy_score"] >= _ALIKE]
     matched.sort(key=lambda row: (-max(row["ngram_share"], row["fuzzy_score"]), row["task_id"]))

@@ -23,12 +23,12 @@ class EvolutionConfig(ExecutionSettings):
     current: str = "bigcodebench-current"
     """Sandbox environment with the newer libraries."""
     reruns: int = Field(default=2, ge=0, le=100)
-    """Further executions of each reference solution that does not pass; where they disagree, the task is flaky."""
+    """Further executions of each failing reference solution; if its executions disagree, the task is flaky."""
 
     @model_validator(mode="after")
     def _runs_are_different(self) -> Self:
         if len(set(self.runs)) != len(self.runs):
-            raise ValueError("names a run twice: name each once")
+            raise ValueError("the field runs names a run twice: name each run once")
         return self
 
     def in_both(
@@ -54,11 +54,11 @@ class EvolutionConfig(ExecutionSettings):
 
 
 class Evolution(Study[EvolutionConfig]):
-    """Label tasks in an environment of newer libraries, and score recorded runs there.
+    """Label tasks under newer libraries, and score recorded runs in the older and the newer environment.
 
-    Executes the reference solutions in both environments: a task holds, drifts, is dead or cannot be judged, with the
-    cause, the library that is responsible and the evidence. Recorded runs' samples are executed in both too; their
-    records stay as they are. All is cached: the same command goes on where it was stopped. See docs/evolution.md.
+    Executes the reference solutions in both environments: a task holds, drifts, is dead or cannot be judged. The result
+    names the cause, the responsible library and the evidence. Samples of recorded runs are executed in both
+    environments too. Finished work is reused: the same command continues a stopped study. See docs/evolution.md.
     """
 
     title = "Evolution"

@@ -1,4 +1,4 @@
-"""Causes of failures under newer libraries: the place, the cause, and the responsible library.
+"""Causes of failures under newer libraries: the cause, where it appears, and the responsible library.
 
 Everything is read from verdicts' tracebacks and from the texts of program and test; nothing is executed.
 """
@@ -90,16 +90,16 @@ class Cause(NamedTuple):
     library: str
     """Import name of the responsible library, 'python' for Python itself; empty if unknown."""
     basis: str
-    """Source that names the library: message, traceback, line or imports; empty if unknown."""
+    """Kind of evidence that names the library: message, traceback, line or imports; empty if unknown."""
     evidence: str
     """Last traceback line, or the exit of the sandbox."""
     removal: Removal | None = None
     is_inner: bool = False
-    """True if library code, not the program, looked up the missing attribute of a value that it was given."""
+    """True if library code, not the program itself, looked up the missing attribute."""
 
     @property
     def is_dead(self) -> bool:
-        """True if no solution can pass here, because setup or test need something that is gone."""
+        """True if no solution can pass, because the task's setup or test needs something that is gone."""
         gone = self.cause in ("library gone", "API removed", "data gone")
         return self.place == "setup" or (self.place == "test" and gone)
 
@@ -115,7 +115,7 @@ class Texts:
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Names bound by imports anywhere → the top-level module."""
+        """Top-level module by imported name, such as 'numpy' by 'np', for the imports of the program and the test."""
         found: dict[str, str] = {}
         for node in (*nodes_of(self.program), *nodes_of(self.test)):
             if isinstance(node, ast.Import):
@@ -137,18 +137,18 @@ class Texts:
 
     @cached_property
     def attributes_of_test(self) -> frozenset[str]:
-        """Attributes that the test looks up, without attributes of built-in types."""
+        """Names of attributes that the test uses, without attributes of built-in types."""
         return frozenset(node.attr for node in nodes_of(self.test) if isinstance(node, ast.Attribute)) - _OF_BUILTINS
 
     def lines_to(self, frame: Frame) -> list[str]:
-        """Return source lines from the frame's line back to the nearest `def` above it (not included)."""
+        """Return the lines of the frame's function up to the frame's line, without the `def`, last line first."""
         lines = f"{self.program}\n{self.test}".split("\n")[: frame.line]
         start = next((number for number in range(len(lines) - 1, -1, -1) if _FUNCTION.match(lines[number])), 0)
         return lines[:start:-1]
 
 
 def causes_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
-    """Return a cause for each traceback, the module's first; a single cause for a limit, a crash or no traceback."""
+    """Return a cause for each traceback, the import's first; a limit, a crash or no traceback gives a single cause."""
     traces = [(verdict["module_trace"], True), *((test["trace"], False) for test in verdict["tests"])]
     found = [_cause(trace, texts, of_module=of_module) for trace, of_module in traces if trace]
     by_status = _STATUS_CAUSES.get(verdict["status"])
@@ -158,7 +158,7 @@ def causes_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
 
 
 def deciding_cause(causes: Iterable[Cause]) -> Cause:
-    """Return the cause of a task: the first that no solution can avoid, else the first of all."""
+    """Return the cause that decides a task's label: the first that no solution can avoid, else the first of all."""
     causes = list(causes)
     return next((cause for cause in causes if cause.is_dead), causes[0])
 
@@ -179,13 +179,13 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
 
 
 def _is_used_by_test(cause: Cause, texts: Texts) -> bool:
-    """Tell if the test looks up the name that the solution misses, so that no other solution helps."""
+    """Tell if the test itself needs the missing name that the cause reports, so that no other solution can pass."""
     removal = cause.removal
     return bool(removal and removal.kind == "name" and removal.last_part in texts.attributes_of_test)
 
 
 def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
-    """Return the causes for removed names that the solution itself uses, each name once; skip setup and test."""
+    """Return a cause for each name that the solution's own lines use and that a library lacks."""
     found = [one for one in causes_of(verdict, texts) if one.removal and one.place == "solution" and not one.is_inner]
     return list({one.removal.name: one for one in found if one.removal}.values())
 
@@ -219,7 +219,7 @@ def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
 
 
 def _is_inner(trace: str, removal: Removal) -> bool:
-    """Tell if library code looked up the missing attribute, not the program through a library's ``__getattr__``."""
+    """Tell if library code looked up the missing attribute; False if the program did, even by a ``__getattr__``."""
     if removal.kind != "name" or not removal.owner or removal.of_module:
         return False
     path, function = (_FILE.findall(trace) or [("__test__.py", "")])[-1]
@@ -238,7 +238,7 @@ def _place(frames: list[Frame], texts: Texts, *, of_module: bool) -> Place:
 
 
 def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Texts) -> tuple[str, str]:
-    """Return the responsible library, and the source that names it."""
+    """Return the responsible library, and the evidence for it: 'message', 'traceback', 'line' or 'imports'."""
     if removal and (named := _owner(removal, texts)):
         return named, "message"
     if (shown := _VALUE.search(message_of(trace))) and (library := _OWNERS.get(shown["type"])) in texts.modules:
@@ -271,7 +271,7 @@ def _owner(removal: Removal, texts: Texts) -> str:
 
 
 def _deepest_library(trace: str) -> str:
-    """Return the library of the innermost frame in library code, without assertion helpers; empty if none."""
+    """Return the library of the innermost frame in library code; skip assertion helpers; empty without such a frame."""
     for path, _ in reversed(_FILE.findall(trace)):
         installed = _INSTALLED.search(path)
         if installed and not _HELPERS.match(installed["rest"]):

@@ -1,6 +1,6 @@
-"""Read from an exception's message what is gone: a module, a name, or an argument of a library.
+"""Read from an exception's message which module, name or argument a library lacks.
 
-Messages quote untrusted programs, so they are read as text only, and at most ``_LONGEST`` characters of them.
+Messages quote untrusted programs, so they are read only as text, and only their first ``_LONGEST`` characters.
 """
 
 import re
@@ -50,24 +50,24 @@ _WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning",
 
 
 class Removal(NamedTuple):
-    """Part of a library that is missing according to a message."""
+    """Module, name or argument that a library lacks, according to an exception's message."""
 
     kind: Kind
     name: str
     """Name such as numpy.float, DataFrame.append or read_csv(delim_whitespace=)."""
     owner: str
-    """Module or type that lacks it; empty if the message names none."""
+    """Module or type that lacks the name; empty if the message names neither."""
     of_module: bool = False
     """True if the owner is a module."""
 
     @property
     def last_part(self) -> str:
-        """Name without its owner, which may be named differently in older libraries: p of TtestResult.p."""
+        """Last part of the name, such as p in TtestResult.p; the owner may have another name in older libraries."""
         return self.name.rpartition(".")[2]
 
 
 def message_of(trace: str) -> str:
-    """Return the exception's class and whole message, at most 2,000 characters; without a traceback, the text."""
+    """Return the exception's class and message, up to 2,000 characters; without an exception, the end of ``trace``."""
     line = exception_line(trace)
     if not line:
         return trace[-_LONGEST:]
@@ -82,9 +82,9 @@ def evidence_of(trace: str) -> str:
 
 
 def removal_in(trace: str, *, defined: Callable[[str], bool] = lambda _name: False) -> Removal | None:
-    """Return what is gone from a library according to the traceback's message; None if it names no removal.
+    """Return the module, name or argument that a library lacks according to ``trace``; None if none is named.
 
-    ``defined`` tells if the program or its test defines a function or class, which is then not a library's.
+    ``defined(name)`` tells if the program or its test defines this function or class, so that no library lacks it.
     """
     kind, _, text = message_of(trace).partition(": ")
     found = None
@@ -139,7 +139,7 @@ def _said_to_be_removed(text: str) -> Removal | None:
 
 
 def _subject(text: str) -> str:
-    """Return the subject of a sentence: the dotted name at its start, else the first quoted name, else its start."""
+    """Return the subject of a sentence: a dotted name at its start, its first quoted name or 60 characters."""
     if dotted := _DOTTED.match(text):
         return dotted[0]
     quoted = _QUOTED.search(text)

@@ -1,4 +1,4 @@
-"""Label tasks under newer libraries, and execute the samples of recorded runs there."""
+"""Label tasks under newer libraries, and execute the samples of recorded runs with these libraries."""
 
 import json
 from collections import defaultdict
@@ -34,14 +34,14 @@ from bigcodeflow_studies.evolution.causes import (
 #: Raise it when unchanged verdicts give other rows.
 VERSION = 2
 STUDY = "evolution"
-#: Folders that some distributions install beside their package.
+#: Folders that some distributions install next to their package.
 _NO_LIBRARIES = frozenset({"tests", "test", "docs", "examples", "__pycache__"})
 Row = dict[str, Any]
 Verdict = Mapping[str, Any]
 
 
 class Samples(NamedTuple):
-    """Programs of one recorded run, as that run executed them."""
+    """Programs of a recorded run, exactly as the run executed them."""
 
     run: ComparedRun
     file: str
@@ -63,7 +63,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
     """Run the study and return its result; reuse results and executions in the store.
 
     Raises:
-        EnvironmentUnusableError: an environment is not built here.
+        EnvironmentUnusableError: an environment is not built on this machine.
         ArtifactError: a run is not recorded, or answers none of the tasks.
     """
     environments = find_environment(config.environment), find_environment(config.current)
@@ -143,7 +143,7 @@ def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str,
 
 
 def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterator[Row]:
-    """Yield a row for each name that a failing sample lacks in the newer environment only; the model made up others."""
+    """Yield a row for each library name that a failing sample uses and that only the newer environment lacks."""
     before, now = pair
     if now["status"] == "pass":
         return
@@ -165,7 +165,7 @@ def _passes(verdicts: Sequence[Verdict]) -> int:
 
 
 def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samples:
-    """Write a sample file with a recorded run's programs for the tasks that it answered with the same test.
+    """Write a sample file with a recorded run's programs, for each task whose test is the same as in the run.
 
     Raises:
         ArtifactError: the run answered none of the tasks, or its solutions are not in the store.
@@ -180,8 +180,8 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
             programs[row["task_id"]][row["sample_index"]] = program
     if not programs:
         raise ArtifactError(
-            f"run {run.recorded.record}: answers none of the selected tasks as they are in this dataset: choose the "
-            "dataset that it answers (--dataset), or other tasks (--ids)"
+            f"run {run.recorded.record}: answers none of the selected tasks, or their tests in the run differ: choose "
+            "the dataset of the run (--dataset), or other tasks (--ids)"
         )
     ordered = {task_id: dict(sorted(programs[task_id].items())) for task_id in tasks if task_id in programs}
     listed = ((task_id, program) for task_id, mine in ordered.items() for program in mine.values())
@@ -209,13 +209,13 @@ def _refuse_unjudged(row: Verdict, run: RunConfig) -> None:
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"])]
     if row["status"] == "infra_error" and not any("Traceback" in trace for trace in traces):
         raise ExecutionError(
-            f"{row['task_id']} in {run.execution.environment}: could not be executed "
-            f"({row['module_trace'] or row['exit']}): run the same again; what was executed is kept"
+            f"{row['task_id']}: a sample could not be executed in environment {run.execution.environment} "
+            f"({row['module_trace'] or row['exit']}): run the same command again; finished executions are kept"
         )
 
 
 def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
-    """Return the version of each library of a built environment by import name; 'python' is Python itself."""
+    """Return the version of each library of a built environment, by import name; 'python' is the interpreter."""
     manifest = json.loads((environment.root / MANIFEST).read_text(encoding="utf-8"))
     found = {PYTHON: str(manifest["python"])}
     folders = [str(path) for path in environment.root.glob("venv/lib/python3.*/site-packages")]

@@ -29,7 +29,7 @@ _INTERVALS = "Intervals: 95 %, over tasks."
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Return labels, scores of runs, outdated calls, libraries, causes, and evidence for tasks that do not hold."""
+    """Return six tables: labels, scores, outdated calls, libraries, causes, evidence about tasks that do not hold."""
     found: list[Row] = rows.to_pylist()
     tasks = [row for row in found if not row["run"]]
     runs = grouped((row for row in found if row["run"]), itemgetter("run"))

@@ -19,21 +19,21 @@ DEFAULT_KINDS = ("function", "parameters", "literals", "docstring", "data", "fun
 
 
 class PerturbationConfig(SettingsModel):
-    """Settings of the study: a run, and the changes of its tasks for a second run to compare it with."""
+    """Settings of the study: a run on original tasks, and the changes that make the variants for a second run."""
 
     run: RunConfig = RunConfig(samples=SamplesConfig(source="oracle"))
-    """The run on the original tasks: which tasks, which model, where it is executed."""
+    """Run on the original tasks: its dataset, its model or other samples, and its execution."""
     kinds: Annotated[tuple[str, ...], AfterValidator(checked_kinds)] = DEFAULT_KINDS
-    """Parts to change: function, parameters, literals, docstring, data, or several of them joined, as in
-    'function+docstring'. Each makes variants of its own."""
+    """Parts of a task to change: function, parameters, literals, docstring, data, or several parts joined by +, as in
+    'function+docstring'. Each entry makes separate variants."""
     seed: int = Field(default=0, ge=0)
-    """The same seed gives the same variants."""
+    """Seed of the random changes: the same seed gives the same variants."""
     per_task: int = Field(default=1, ge=1, le=20)
-    """Variants of each task and kind, as far as there are so many."""
+    """Maximum number of variants of each task and kind."""
 
 
 class Perturbation(Study[PerturbationConfig]):
-    """Compares two runs: its flow is in the module `flow`, its commands are in `commands`."""
+    """Study that compares a run on tasks with a run on variants of the tasks; see the modules `flow` and `commands`."""
 
     title = "Perturbation"
     description = "Measure the score that a model loses on variants of the tasks that mean the same, with intervals."

@@ -1,4 +1,4 @@
-"""Variants of tasks that mean the same: robust models solve both."""
+"""Commands that write variants of tasks with the same meaning, and compare runs on tasks and on variants."""
 
 from typing import Annotated, Any
 
@@ -38,9 +38,9 @@ def write(
     out: Annotated[str, typer.Option(help="File to write, Parquet or JSONL, for `dataset.source` of any run.")],
     settings: Overrides = None,
 ) -> None:
-    """Write a dataset of variants of tasks that mean the same, checked by executing them.
+    """Write a dataset of variants that mean the same as their tasks, and execute them as a check.
 
-    A variant is kept where its reference solution passes its test and its stub does not. Its id is the task's,
+    A variant is kept if its reference solution passes its test and a stub fails it. Its id is the task's id,
     followed by kind and number, as in BigCodeBench/12~function.1. See docs/perturbation.md.
     """
     require_suffix(out)
@@ -64,7 +64,7 @@ def compare(
     store: RecordedStore = "results/store",
     variant: options.RecordedVariant = "calibrated",
 ) -> None:
-    """Compare a model's run on tasks with its run on their variants: the gap with its 95 % interval, by kind.
+    """Compare a model's run on tasks with its run on their variants: the gap in scores with a 95 % interval, by kind.
 
     Tasks are paired; several variants of a task count as their mean. Nothing is executed. See docs/perturbation.md.
     """

@@ -1,4 +1,4 @@
-"""Compare a run on original tasks with a run on their variants, task by task; settings of the second run."""
+"""Make the settings of a run on variants, and compare it task by task with the run on the original tasks."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _LONGEST_NAME = 180
 
 
 def _require_same_question(original: RecordedRun, perturbed: RecordedRun) -> None:
-    """Refuse runs of different models or splits, since their gap would not come from the variants.
+    """Raise ArtifactError for runs of different models or splits: a gap in scores would have more than one cause.
 
     Runs of recorded answers may have different names, since names of sample files are not names of models.
     """
@@ -34,7 +34,7 @@ def _require_same_question(original: RecordedRun, perturbed: RecordedRun) -> Non
         if one != other and (what == "split" or asked or controlled):
             raise ArtifactError(
                 f"{perturbed.title}: its {what} is {other}, that of {original.title} is {one}: "
-                f"name two runs of one {what}"
+                f"name two runs of the same {what}"
             )
 
 
@@ -94,10 +94,10 @@ def _rows(original: ComparedRun, perturbed: ComparedRun) -> Iterator[dict[str, A
 
 
 def require_answers(run: RunConfig) -> None:
-    """Refuse samples that answer only the original tasks, before anything is executed.
+    """Check, before anything is executed, that the run's samples can answer variants of the tasks too.
 
     Raises:
-        ConfigError: the samples are recorded.
+        ConfigError: ``run.samples.source`` is a file of recorded answers.
     """
     if run.samples.source not in _ANSWERING:
         raise ConfigError(
@@ -107,7 +107,7 @@ def require_answers(run: RunConfig) -> None:
 
 
 def perturbed_run(run: RunConfig, dataset: Path) -> RunConfig:
-    """Return the settings for a run on a file of variants, with another name and output folder."""
+    """Return the settings of ``run`` for ``dataset``, a file of variants, with another name and output folder."""
     name = model_name(run) if run.name == "run" else run.name
     changed = {
         "name": f"{as_name(name)[:_LONGEST_NAME]}-perturbed",

@@ -1,4 +1,4 @@
-"""Variants with other data in their tests: words and numbers that neither prompt nor solution has."""
+"""Variants with other data in their tests, in place of words and numbers that prompts and solution do not contain."""
 
 import ast
 import random
@@ -23,14 +23,14 @@ _Place = tuple[int, int]
 
 
 def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """Return the task with other words in the data of its tests, or with other numbers if they have no such words.
+    """Return the task with other words in the data of its test, or with other numbers if no word can be replaced.
 
-    A new word has as many letters, with vowels and capitals at the same places; a new number is a little larger.
-    Each is replaced wherever the test has it as data. Expected results that follow from it are then wrong, which
-    executing the reference solution shows.
+    A new word has as many letters as the old word, with vowels and capitals at the same places; a new number is a
+    little larger. A word or number changes everywhere in the test's data. If an expected result depends on the old
+    data, the variant is wrong: the execution of its reference solution shows this.
 
     Raises:
-        UnsafeError: the test has no word and no number that prompt and solution lack.
+        UnsafeError: prompts or solution contain every word and every number of the test's data.
     """
     source = SourceText(texts.test)
     strings, numbers, inputs = dict[_Place, str](), dict[_Place, str](), set[str]()
@@ -47,7 +47,7 @@ def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     elif free := some(_free_numbers(inputs, described), chance):
         places, chosen = numbers, {one: _larger(one, chance) for one in free}
     else:
-        raise UnsafeError("no word and no number is data of the test alone")
+        raise UnsafeError("prompts or solution contain every word and number of the test's data: none can change")
     alternatives = "|".join(sorted(map(re.escape, chosen), key=len, reverse=True))
     pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")
     edits = [Edit(*place, pattern.sub(lambda match: chosen[match[0]], text)) for place, text in places.items()]
@@ -55,7 +55,7 @@ def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
 
 
 def _free_words(strings: Iterable[str], tree: ast.Module, described: str) -> list[str]:
-    """Return words of the test's strings that prompt and solution do not have, in any case."""
+    """Return the words in ``strings`` to replace: no names, not in ``described`` (prompts and solution, lower case)."""
     names = {getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in ast.walk(tree)}
     words = {match[0] for text in strings for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
     return sorted(
@@ -69,15 +69,15 @@ def _free_words(strings: Iterable[str], tree: ast.Module, described: str) -> lis
 
 
 def _free_numbers(inputs: Iterable[str], described: str) -> list[str]:
-    """Return input numbers of two or more digits, or with a fraction, that prompt and solution do not have."""
+    """Return the numbers in ``inputs`` with several digits that are not in ``described``, the prompts and solution."""
     numbers = {text for text in inputs if _NUMBER.fullmatch(text)}
     return sorted(one for one in numbers if not re.search(rf"(?<![\w.]){re.escape(one)}(?!\w|\.\d)", described))
 
 
 def _data(node: ast.AST, entry_point: str, *, expected: bool = False) -> Iterator[tuple[ast.Constant, bool]]:
-    """Yield literals that are data, and whether they are expected values.
+    """Yield (literal, True if it is an expected value) for each literal of a test that is data.
 
-    Docstrings, messages, names to patch and f-strings are no data.
+    Docstrings, messages, f-strings and the names that mock.patch receives are not data.
     """
     parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
     match node:
@@ -102,14 +102,14 @@ def _data(node: ast.AST, entry_point: str, *, expected: bool = False) -> Iterato
 
 
 def _is_text(node: ast.expr) -> bool:
-    """Tell if an argument is a message, also if it is concatenated with +."""
+    """Tell if an argument is a message: a string, an f-string, or a concatenation that begins with either."""
     if isinstance(node, ast.BinOp):
         return _is_text(node.left)
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _like(old: str, chance: random.Random, text: str) -> str:
-    """Return a random word that `text` lacks, with vowels, consonants and capitals at the same places as in `old`."""
+    """Return a random word that is not in `text`, with vowels, consonants and capitals placed as in `old`."""
     while True:
         letters = [chance.choice(_VOWELS if one.lower() in _VOWELS else _CONSONANTS) for one in old]
         new = "".join(letter.upper() if one.isupper() else letter for letter, one in zip(letters, old, strict=True))
@@ -118,7 +118,7 @@ def _like(old: str, chance: random.Random, text: str) -> str:
 
 
 def _larger(old: str, chance: random.Random) -> str:
-    """Return a number that is a little larger, with as many digits after its point."""
+    """Return a number slightly above ``old``, with as many digits after the decimal point."""
     whole, point, fraction = old.partition(".")
     if not point:
         return str(int(old) + chance.randint(1, 9))

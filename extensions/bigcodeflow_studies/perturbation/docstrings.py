@@ -61,7 +61,7 @@ def reworded(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     """Return the task with its docstring's sections in another order, with other headings and other phrases.
 
     Raises:
-        UnsafeError: nothing in it can be reordered or reworded.
+        UnsafeError: nothing in the docstring can be reordered or reworded.
     """
     begin, end = texts.program.docstring
     docstring = _reworded_docstring(texts.program.slice(begin, end), chance)
@@ -101,7 +101,7 @@ def _sections(text: str) -> list[_Section]:
 
 
 def _reworded_description(lines: list[str]) -> list[str]:
-    """Replace the first word of the description, if it is a known verb, and known phrases."""
+    """Return a description with synonyms for known phrases, and for the first word if it is a known verb."""
     changed, first = list[str](), True
     for line in lines:
         match = re.match(r"(\s*)([A-Z][a-z]+)\b", line)
@@ -127,7 +127,7 @@ def _with_phrases(line: str) -> str:
 
 
 def _reworded_instruction(text: str, chance: random.Random) -> str:
-    """Reword an instruction, with the blocks before the code in another order; the code stays last."""
+    """Return an instruct prompt with other phrases and its paragraphs in another order; the code remains last."""
     blocks: list[list[str]] = [[]]
     lines = text.split("\n")
     for number, line in enumerate(lines):

@@ -24,10 +24,10 @@ _NAME = by_config(PerturbationConfig, lambda config: f"perturbation: {run_title(
 
 @reporting_flow("perturbation", flow_run_name=_NAME)
 def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
-    """Judge a model on tasks and on variants that mean the same, and compare. Finished work is reused.
+    """Judge a model on tasks and on variants with the same meaning, and compare the scores. Finished work is reused.
 
     Args:
-        config: the run, and how its tasks are changed.
+        config: the run on the original tasks, and the changes that make the variants.
     """
     require_answers(config.run)
     variants = perform_step("variants", partial(make_variants, config, RunListener()))

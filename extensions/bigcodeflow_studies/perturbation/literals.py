@@ -37,11 +37,11 @@ _SHARES = (1.0, 0.5, 0.25)
 def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     """Return the task with other literals (keys, column names, numbers), the same in prompts, solution and tests.
 
-    A text is replaced if prompt and program always have it as a whole literal. A number is replaced only if no example
-    shows a result, which could depend on it.
+    A string is replaced only if it is a whole literal everywhere in the task's texts. A number is replaced only if no
+    example shows a result, since the result could depend on the number.
 
     Raises:
-        UnsafeError: the task has no such literal.
+        UnsafeError: the task has no literal that can be replaced.
     """
     every_text = texts.every_text()
     found = dict[str, str]()
@@ -56,19 +56,19 @@ def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
             if not re.search(rf"(?<![\w.]){new}(?!\w|\.\d)", every_text):
                 found[old] = new
     if not found:
-        raise UnsafeError("no literal is shared by prompt and program alone")
+        raise UnsafeError("no literal that prompts and program share can be replaced")
     words = "|".join(sorted(map(re.escape, found), key=len, reverse=True))
     return texts.substituted(rf"(?<![\w.])(?:{words})(?![\w]|\.\d)", found)
 
 
 def some(options: Sequence[str], chance: random.Random) -> list[str]:
-    """Return a random part of the options, at least one; none without options."""
+    """Return a random quarter, half or all of the options, but at least one option; [] without options."""
     share = chance.choice(_SHARES)
     return chance.sample(options, max(1, round(share * len(options)))) if options else []
 
 
 def _shared_strings(texts: TaskTexts) -> list[str]:
-    """Return string literals of the program that both prompts quote and that no text has without quotes."""
+    """Return the program's string literals that are in both prompts, and only in quotes in every text of the task."""
     options = {value for value in _strings(texts.program.tree) if _WORD.fullmatch(value)} - _vocabulary(texts)
     prompts = (texts.complete_prompt, texts.instruct_prompt)
     found = list[str]()
@@ -90,7 +90,7 @@ def _strings(tree: ast.AST) -> list[str]:
 
 
 def _vocabulary(texts: TaskTexts) -> set[str]:
-    """Return the words of the program's long lists of words."""
+    """Return the words in the program's long word lists, such as lists of stop words, which are not replaced."""
     found = set[str]()
     for node in ast.walk(texts.program.tree):
         if isinstance(node, ast.List | ast.Set | ast.Tuple) and len(node.elts) > _MOST_NAMES:
@@ -101,7 +101,7 @@ def _vocabulary(texts: TaskTexts) -> set[str]:
 
 
 def _is_free(text: str) -> bool:
-    """Tell if a text is no option of a library, no codec, no digest, and no alphabet of single characters."""
+    """Tell if a literal can be replaced: it is no library option, codec, digest or ordered list of characters."""
     if text.lower() in OPTIONS or _DIGEST.fullmatch(text):
         return False
     if len(text) > _SHORTEST and list(text) == sorted(set(text)):
@@ -114,7 +114,7 @@ def _is_free(text: str) -> bool:
 
 
 def _shared_numbers(texts: TaskTexts) -> list[str]:
-    """Return numbers of two or more digits in the code prompt, if both other prompts have them more than once."""
+    """Return the integers above 9 in the code prompt that complete and instruct prompt each contain more than once."""
     stub = Program(f"{texts.code_prompt}\n    pass\n", texts.entry_point)
     constants = (node.value for node in ast.walk(stub.tree) if isinstance(node, ast.Constant))
     numbers = {str(value) for value in constants if type(value) is int and _NUMBER.fullmatch(str(value))}

@@ -42,7 +42,7 @@ def renamed_function(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     """
     old = texts.entry_point
     if not is_distinctive(old):
-        raise UnsafeError(f"{old} is an ordinary word, and may mean something else")
+        raise UnsafeError(f"function name {old} is an ordinary word, and may mean something else in the task's texts")
     names = [f"{verb}_{noun}" for verb in _VERBS for noun in _NOUNS]
     new = _unused(texts, chance.sample(names, len(names)))
     return replace(texts.substituted(rf"(?<!\w){re.escape(old)}(?!\w)", {old: new}), entry_point=new)
@@ -52,7 +52,7 @@ def renamed_parameters(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     """Return the task with other names for all parameters of its function that can be renamed.
 
     Raises:
-        UnsafeError: the function has no such parameter.
+        UnsafeError: no parameter of the function can be renamed.
     """
     names = _new_names(texts, chance)
     if not names:
@@ -94,10 +94,10 @@ def parameter_edits(program: Program, names: Mapping[str, str]) -> list[Edit]:
 
 
 def keyword_edits(source: SourceText, entry_point: str, names: Mapping[str, str]) -> list[Edit]:
-    """Return edits that rename keyword arguments in calls of the entry point, also in calls through another function.
+    """Return edits that rename keyword arguments in calls of the entry point and in calls that receive it.
 
     Raises:
-        UnsafeError: a call passes a mapping of arguments that is made elsewhere and may contain one of the names.
+        UnsafeError: a call passes a ``**`` mapping whose keys are unknown and may contain one of the names.
     """
     places, hands_on = list[tuple[int, Any]](), False
     for keyword, is_own in _keywords(source.tree, entry_point):
@@ -113,12 +113,12 @@ def keyword_edits(source: SourceText, entry_point: str, names: Mapping[str, str]
         mentioned: set[object] = {node.arg for node in nodes if isinstance(node, ast.keyword)}
         mentioned |= {node.value for node in nodes if isinstance(node, ast.Constant)}
         if held := sorted(name for name in names if name in mentioned):
-            raise UnsafeError(f"{held[0]} may be handed on in a mapping")
+            raise UnsafeError(f"parameter {held[0]} may be handed on in a mapping (**), and cannot be renamed")
     return [source.renamed(start, name, names[name]) for start, name in places if name in names]
 
 
 def _keywords(tree: ast.Module, entry_point: str) -> Iterator[tuple[ast.keyword, bool]]:
-    """Yield the keyword arguments of calls that call the entry point (True) or receive it as an argument (False)."""
+    """Yield the keyword arguments of calls of the entry point, with True, and of calls that receive it, with False."""
 
     def is_entry_point(node: ast.expr) -> bool:
         return entry_point in (getattr(node, "id", None), getattr(node, "attr", None))
@@ -130,7 +130,7 @@ def _keywords(tree: ast.Module, entry_point: str) -> Iterator[tuple[ast.keyword,
 
 
 def _new_names(texts: TaskTexts, chance: random.Random) -> dict[str, str]:
-    """Return new names by old names, for the parameters of which every use is known."""
+    """Return new names by old names, for the parameters that can be renamed at every use."""
     found, test = dict[str, str](), SourceText(texts.test)
     for argument in texts.program.parameters:
         old = argument.arg
@@ -146,12 +146,12 @@ def _new_names(texts: TaskTexts, chance: random.Random) -> dict[str, str]:
 
 
 def _unused(texts: TaskTexts, names: list[str]) -> str:
-    """Return the first name that no text contains; raise UnsafeError if all names are in use."""
+    """Return the first of ``names`` that no text of the task contains; raise UnsafeError if none is free."""
     every_text = texts.every_text()
     for name in names:
         if not re.search(word(name), every_text) and name not in every_text:
             return name
-    raise UnsafeError("every new name is in use")
+    raise UnsafeError("no new name is left for a function or parameter: the task's texts contain all candidates")
 
 
 def is_distinctive(name: str) -> bool:
@@ -165,10 +165,10 @@ def word(name: str) -> str:
 
 
 def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: Collection[str]) -> str:
-    """Return a docstring or prompt with new names of parameters; keep other words with the same spelling.
+    """Return a docstring or prompt with new names of parameters; keep ordinary words of the same spelling.
 
-    ``names`` maps old to new names; ``code`` renames in the lines of an example; ``literals`` of solution and test,
-    such as keys and messages, stay.
+    ``names`` maps old to new names; ``code`` renames the parameters in lines of an example. The ``literals`` of
+    solution and test, such as keys and messages, keep their words.
     """
     lines, section = list[str](), ""
     quoted = {one for literal in literals for one in re.findall(r"\w+", literal)}
@@ -202,7 +202,7 @@ def _renamed_line(
 
 
 def _renamed_examples(lines: list[str], code: Renamed) -> list[str]:
-    """Rename in the lines of a doctest, one statement at a time, as the next may not be Python."""
+    """Rename parameters in the lines of a doctest, statement by statement; keep a statement that is not Python."""
     found = list[str]()
     for statement in _statements(lines):
         matches = [match for line in statement if (match := _EXAMPLE.fullmatch(line))]

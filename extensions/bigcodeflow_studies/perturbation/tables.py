@@ -18,7 +18,7 @@ _Row = Mapping[str, Any]
 
 
 class Gap(NamedTuple):
-    """Gap between a model's scores on original tasks and on variants of one kind, over tasks; shares are in 0..1."""
+    """Gap between a model's scores on original tasks and on their variants of one kind; all shares are in 0..1."""
 
     kind: str
     n_tasks: int
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
     perturbed: float
     """Mean over tasks of the mean share over a task's variants."""
     difference: float
-    """original - perturbed, the mean of the tasks' differences."""
+    """Mean over tasks of the difference original - perturbed."""
     interval: Interval
     """95 % interval of the difference, by the bootstrap over tasks: a task with its variants is one cluster."""
     p: float
@@ -38,9 +38,9 @@ class Gap(NamedTuple):
 
 
 def gaps(rows: Sequence[_Row]) -> list[Gap]:
-    """Return the gap of each kind in the order of the rows, and of all kinds if there are several.
+    """Return the gap of each kind in the order of the rows, and a gap over all kinds if there are several kinds.
 
-    Over all kinds, a task counts with the mean over its kinds.
+    In the gap over all kinds, each task counts once, by the mean over its kinds.
     """
     by_kind = grouped(rows, itemgetter("kind"))
     found = [_gap(kind, [[row] for row in of_kind]) for kind, of_kind in by_kind.items()]

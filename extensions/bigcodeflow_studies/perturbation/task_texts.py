@@ -35,11 +35,11 @@ class TaskTexts:
         return cls(**{name: str(row[name]) for name in cls.__dataclass_fields__})
 
     def columns(self) -> dict[str, str]:
-        """Return the texts by column."""
+        """Return all fields by name; the names are columns of TASKS."""
         return asdict(self)
 
     def every_text(self) -> str:
-        """Return all texts joined, to search for a word."""
+        """Return the texts of all columns in TEXTS as a single string, to search for a word."""
         return "\n".join(getattr(self, name) for name in TEXTS)
 
     def substituted(self, pattern: str, new_words: Mapping[str, str]) -> Self:
@@ -55,13 +55,13 @@ class TaskTexts:
 
 
 class Program(SourceText):
-    """Parsed program, with the requested function; raises UnsafeError if it is not defined exactly once."""
+    """Parsed program with its entry point; raises UnsafeError unless it defines the entry point exactly once."""
 
     def __init__(self, text: str, entry_point: str) -> None:
         super().__init__(text)
         found = [node for node in self.tree.body if isinstance(node, Function) and node.name == entry_point]
         if len(found) != 1:
-            raise UnsafeError(f"{entry_point} is defined {len(found)} times and not once")
+            raise UnsafeError(f"{entry_point} is defined {len(found)} times, but must be defined once")
         self.function = found[0]
 
     @property
@@ -72,23 +72,23 @@ class Program(SourceText):
 
     @cached_property
     def docstring(self) -> tuple[int, int]:
-        """Start and end of the docstring's content.
+        """Start and end of the docstring's content in the program, in bytes.
 
         Raises:
-            UnsafeError: the function has no docstring, or not one literal in three quotes.
+            UnsafeError: the function has no docstring, or the docstring is not a single literal in triple quotes.
         """
         first = self.function.body[0]
         if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
             raise UnsafeError("the function has no docstring")
         match = re.fullmatch(r"(?s)([rR]?)(\"\"\"|''').*\2", self.segment(first.value))
         if match is None:
-            raise UnsafeError("the docstring is not one literal in three quotes")
+            raise UnsafeError("the docstring is not a single literal in triple quotes")
         begin, end = self.span(first.value)
         return begin + match.end(2), end - len(match[2])
 
 
 def split_edits(texts: TaskTexts, edits: list[Edit]) -> tuple[str, str]:
-    """Return prompt and solution after edits of the program that they form together."""
+    """Apply ``edits`` to a task's program; return the edited complete prompt and the edited canonical solution."""
     length = len(texts.complete_prompt.encode())
     if any(edit.start < length < edit.end for edit in edits):
         raise UnsafeError("an edit reaches from the prompt into the solution")
@@ -107,7 +107,7 @@ def changed_instruction(text: str, *, prose: Callable[[str], str], code: Callabl
 
 
 def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
-    """Return doc_struct, a JSON object, with ``prose`` applied to each list of lines, joined; keep any other text."""
+    """Return the JSON object doc_struct with ``prose`` applied to each list of lines; keep all other values."""
     parts = parts_of(text)
     for name, lines in parts.items():
         if isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines) and lines:

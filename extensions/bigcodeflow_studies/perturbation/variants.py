@@ -1,4 +1,4 @@
-"""Variants of a task that mean the same: their kinds, and how a seed makes them."""
+"""Variants of a task with the same meaning: the kinds of changes, and random variants from a seed."""
 
 import hashlib
 import random
@@ -38,7 +38,7 @@ def original_of(task_id: str) -> tuple[str, str]:
 
 
 def kind_order(kind: str) -> tuple[int, str]:
-    """Return the sort key of a kind in tables: single kinds in their order, then combinations."""
+    """Return the sort key of a kind in tables: single kinds in the order of KINDS, then combinations by name."""
     return list(KINDS).index(kind) if kind in KINDS else len(KINDS), kind
 
 
@@ -52,18 +52,18 @@ def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     for kind in kinds:
         parts = kind.split("+")
         if unknown := [part for part in parts if part not in KINDS]:
-            raise ValueError(f"{unknown[0]!r} is not one of {', '.join(KINDS)}; join several as function+data")
+            raise ValueError(f"{unknown[0]!r} is not one of {', '.join(KINDS)}: use these, as in function+data")
         found.append("+".join(one for one in KINDS if one in parts))
     if not found:
-        raise ValueError(f"none is given: name some of {', '.join(KINDS)}")
+        raise ValueError(f"no kind is given: name some of {', '.join(KINDS)}")
     return tuple(dict.fromkeys(found))
 
 
 def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int) -> Iterator[TaskTexts]:
-    """Yield different variants of one kind of a row of TASKS; the same seed gives the same variants.
+    """Yield different variants of ``kind`` of ``task``, a row of TASKS; the same seed gives the same variants.
 
-    Their ids are the original's, then the kind and the number from 1, as in BigCodeBench/12~function.1. Kinds that may
-    fail when they are executed give more than ``per_task``.
+    A variant's id is the original's id, the kind and a number from 1, as in BigCodeBench/12~function.1. More than
+    ``per_task`` variants are yielded for kinds whose variants may turn out to be invalid when they are executed.
     """
     original, seen = TaskTexts.of(task), set[str]()
     wanted = per_task + (_SPARE if _UNSURE & set(kind.split("+")) else 0)
@@ -82,10 +82,10 @@ def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int)
 
 
 def _changed(texts: TaskTexts, kind: str, chance: random.Random) -> TaskTexts:
-    """Make all changes of a combination, each on the result of the change before."""
+    """Apply all changes of a kind or combination in turn; raise UnsafeError if the result is no valid task."""
     changed = texts
     for part in kind.split("+"):
         changed = KINDS[part](changed, chance)
     if validate([SourceRow("variant", {**changed.columns(), "libs": "[]"})]):
-        raise UnsafeError("what was made of it is no valid task")
+        raise UnsafeError("the changed texts are not a valid task")
     return changed

@@ -1,4 +1,4 @@
-"""Make variants of a dataset's tasks, execute them with reference solution and stub, and write them to a file."""
+"""Make variants of a dataset's tasks, execute reference solution and stub of each, and write the valid variants."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 
 class Perturbed(NamedTuple):
-    """Dataset of variants."""
+    """Dataset of valid variants, with their numbers by kind."""
 
     path: Path
     """File in the store."""
@@ -40,8 +40,8 @@ class Perturbed(NamedTuple):
 def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
     """Make variants, execute them, and put the valid ones into the store as a dataset file.
 
-    A variant is valid if its reference solution passes its test and its stub does not. They are executed by an
-    ordinary run, so that known verdicts are reused and an interrupted check continues.
+    A variant is valid if its reference solution passes its test and a stub fails the test. An ordinary run executes
+    both programs, so that known verdicts are reused and an interrupted check continues.
 
     Raises:
         DatasetError: the tasks cannot be read, or no variant is valid.
@@ -55,14 +55,14 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
             made += (_row(texts, kind, task) for texts in variants)
         progress(number, len(tasks), f"{len(made):,} variants")
     if not made:
-        raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add kinds")
+        raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add other kinds")
     valid = valid_variants(run, Path(dataset_file(store, "candidates", made)), listener)
     held = groupby((row for row in made if row["task_id"] in valid), key=_task_and_kind)
     kept = [row for _, rows in held for row in islice(rows, config.per_task)]
     if not kept:
         raise DatasetError(
-            f"{run.dataset.source}: of {len(made):,} variants none holds in environment {run.execution.environment}: "
-            "check it with `bigcodeflow env check`"
+            f"{run.dataset.source}: none of {len(made):,} variants is valid in {run.execution.environment}: "
+            "check the environment with `bigcodeflow env check`"
         )
     with_variants, with_kept = (Counter(kind for _, kind in set(map(_task_and_kind, rows))) for rows in (made, kept))
     n_kept = Counter(row["perturbation"] for row in kept)
@@ -93,13 +93,13 @@ def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> froz
 
 
 def require_suffix(out: str) -> None:
-    """Refuse a file name that no run accepts, before anything is executed.
+    """Check, before anything is executed, that ``out`` has a file ending that runs accept.
 
     Raises:
         DatasetError: the name does not end in .parquet or .jsonl.
     """
     if user_path(out).suffix not in _SUFFIXES:
-        raise DatasetError(f"{out}: name a file that ends in {' or '.join(_SUFFIXES)}")
+        raise DatasetError(f"{out}: is neither Parquet nor JSONL: name a file that ends in {' or '.join(_SUFFIXES)}")
 
 
 def write_dataset(perturbed: Perturbed, out: str) -> Path:

@@ -45,12 +45,12 @@ def recommend(
 ) -> None:
     """Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.
 
-    A model's rate on few tasks is uncertain, so it is pulled towards its rate on all tasks: the fewer, the more.
-    Nothing is executed. docs/recommend.md says how it is computed.
+    A pass rate on few tasks is uncertain. The fewer the tasks, the closer is the estimate to the model's rate on all
+    tasks. Nothing is executed. docs/recommend.md explains the computation.
     """
     names = names_in(libraries)
     if not (requirements or imports or names):
-        raise ConfigError("recommend: name the project's libraries by --requirements, --imports or --libraries")
+        raise ConfigError("recommend: no library is given: name some by --requirements, --imports or --libraries")
     evidence = evidence_of_store(store, split or "", subset)
     stack = stack_of(
         evidence.outcomes.n_tasks_of,

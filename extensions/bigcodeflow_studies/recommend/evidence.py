@@ -1,4 +1,4 @@
-"""Evidence of a store on its models: one run for each model, on tasks on which all of them were judged."""
+"""Read the evidence for a ranking from a store: a run for each model, and the tasks that all models share."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _NO_SCORES = {
 
 
 def evidence_of_store(location: Path | str, split: str = "", subset: str = "") -> Evidence:
-    """Return the evidence of a store, see `read_evidence`; rebuild its catalog if it lacks a run.
+    """Return the evidence in a store, see `read_evidence`; rebuild the store's catalog if the catalog is outdated.
 
     Raises:
         ArtifactError: the store does not exist, its catalog cannot be read, or ``read_evidence`` raises it.
@@ -44,7 +44,7 @@ def evidence_of_store(location: Path | str, split: str = "", subset: str = "") -
 
     store = open_store(location)
     if store.location == str(store.root) and not store.root.is_dir():
-        raise ArtifactError(f"{store.location}: there is no store: run a model first, or name one with --store")
+        raise ArtifactError(f"{store.location}: there is no store: run a model first, or name another with --store")
     path = store.root / CATALOG_NAME
     if not _is_current(path, store):
         path = rebuild_catalog(location)
@@ -59,7 +59,7 @@ def evidence_of_store(location: Path | str, split: str = "", subset: str = "") -
 
 
 def _is_current(path: Path, store: Store) -> bool:
-    """Tell if the catalog exists, is of this version, and contains exactly the recorded runs."""
+    """Tell if the catalog exists, has this version's columns, and contains exactly the runs that the store records."""
     import duckdb
 
     try:
@@ -76,20 +76,22 @@ def _is_current(path: Path, store: Store) -> bool:
 def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str = "") -> Evidence:
     """Return the evidence in a store's catalog, read through an open connection.
 
-    An empty split takes the one that most models have runs of; subset 'hard' takes the tasks of BigCodeBench-Hard.
+    An empty ``split`` selects the split for which most models have runs; subset 'hard' selects BigCodeBench-Hard.
 
-    Each model counts once, with its run on most tasks, the latest of several. Left out are controls; runs judged
-    only raw if others were calibrated; runs over contradicted tasks or variants of tasks; runs whose model was asked
-    the prompts of another split; and, for each run, tasks whose reference solution failed. Models are ranked on their
-    common tasks: a run of the hard tasks only is not compared with runs of all tasks. If there are too many models,
-    those with the highest pass rates are ranked.
+    Each model counts once: with its run on most tasks, or the latest of such runs. Left out are controls; runs over
+    contradicted tasks or variants of tasks; runs whose model was asked the prompts of another split; runs judged only
+    raw, if another run was calibrated; and, for each run, tasks whose reference solution failed. Models are ranked on
+    their common tasks: a run of the hard tasks only is not compared with runs of all tasks. If more than
+    ``_MOST_MODELS`` models are left, the models with the highest pass rates are ranked.
 
     Raises:
         ArtifactError: fewer than two models are left.
         ConfigError: the split or subset is unknown.
     """
     if split not in ("", "complete", "instruct") or subset not in ("", "full", "hard"):
-        raise ConfigError(f"split {split!r}, subset {subset!r}: name complete or instruct, and full or hard")
+        raise ConfigError(
+            f"split {split!r} or subset {subset!r} is unknown: use split complete or instruct, and subset full or hard"
+        )
     split, chosen, notes = _chosen_runs(_rows(connection, "runs"), split)
     outcomes = _outcomes(connection, chosen, only_hard=subset == "hard")
     ranked, tasks = common_tasks(outcomes)
@@ -99,8 +101,9 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
     notes += _note(others, [text for place, text in enumerate(judged) if place not in ranked])
     if len(ranked) < _FEWEST_MODELS:
         raise ArtifactError(
-            f"recommend: needs runs of two models or more on common tasks; of {subset or 'full'} · {split} there is "
-            f"{shortened(judged) or 'none'}: run or import others, or name another split or subset"
+            f"recommend: needs runs of two models or more on common tasks, but {subset or 'full'} · {split} has "
+            f"{shortened(judged) or 'none'}: run or import more models, or name another split or subset (numbers in "
+            "brackets: a model's judged tasks)"
         )
     ranked, weakest = strongest(outcomes.shares[:, tasks], ranked, _MOST_MODELS)
     names = [chosen[place]["model"] for place in weakest]
@@ -115,7 +118,7 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
 
 
 def _chosen_runs(rows: Iterable[Row], split: str) -> tuple[str, list[Row], list[str]]:
-    """Return the split, one run for each model, ordered by model name, and notes on the runs that do not count."""
+    """Return the split, the chosen run of each model, sorted by model, and notes on the runs that do not count."""
     found = [row | {"model": str(named_model(row["model"]))} for row in rows if row["source"] not in CONTROLS]
     notes: list[str] = []
     for column, reason in _NO_SCORES.items():
@@ -149,7 +152,7 @@ def _note(text: str, names: Sequence[str]) -> list[str]:
 
 
 def strongest(shares: Array, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
-    """Split `places`, rows of models in `shares`, into the `most` with the best pass rates and the rest, in order."""
+    """Split ``places``, row numbers of ``shares``, into the ``most`` rows with the best pass rates and the rest."""
     rates = np.nanmean(shares[list(places)], axis=1)
     kept = {places[one] for one in np.argsort(-rates, kind="stable")[:most]}
     return [place for place in places if place in kept], [place for place in places if place not in kept]
@@ -174,8 +177,9 @@ def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_h
 def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:
     """Return the row indices of the models that can be ranked, and the column indices of their common tasks.
 
-    A run covers the models judged on at least ``_LEAST_JUDGED`` of its tasks. Ranked are those that the run with the
-    largest product of tasks and covered models covers; common are tasks on which ``_LEAST_JUDGED`` of them are judged.
+    A run covers each model that is judged on at least the share ``_LEAST_JUDGED`` of the run's tasks. The run with the
+    largest product of tasks and covered models decides: its covered models can be ranked. A task is common if at least
+    the share ``_LEAST_JUDGED`` of these models is judged on the task.
     """
     judged = np.isfinite(outcomes.shares)
     if not judged.any():

@@ -17,7 +17,7 @@ _N_OFFERED = 40
 
 
 def recommend_page(visit: Visit) -> Page:
-    """Make the page with the ranking for the libraries in the address; without libraries, only the form."""
+    """Return the page with the ranking for the libraries in the address; without libraries, the page has no ranking."""
     split, subset = _one_of(visit, "split", _SPLITS), _one_of(visit, "subset", _SUBSETS)
     text = visit.text("libraries", _LONGEST)
     context: dict[str, Any] = {
@@ -41,7 +41,7 @@ def recommend_page(visit: Visit) -> Page:
 
 
 def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
-    """Return a query parameter that must have one of these values, or is empty; raise AddressError otherwise."""
+    """Return the query parameter ``name``; raise AddressError unless it is empty or in ``values``."""
     text = visit.text(name)
     if text not in ("", *values):
         raise AddressError(f"{name}={text[:40]!r} is neither {' nor '.join(values)}: correct the address")
@@ -59,7 +59,7 @@ def _evidence(visit: Visit, split: str, subset: str) -> Evidence:
 
 
 def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
-    """Return a table row for each model; score and interval are named as in ListedRun."""
+    """Return a table row for each model; pass rate and interval have the names of the fields of ListedRun."""
     return [
         {
             **one._asdict(),

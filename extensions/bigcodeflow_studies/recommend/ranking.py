@@ -1,6 +1,6 @@
-"""Rank models on the tasks of a stack: pass rates on the tasks of some libraries, pooled with those on all tasks.
+"""Rank models by their pass rates on the tasks of a stack's libraries, pooled with their pass rates on all tasks.
 
-A ranking is shown as tables and as JSON.
+The ranking is available as tables and as JSON.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _ADDED = (1.0, 0.0)
 
 
 class ModelRun(NamedTuple):
-    """Run that represents a model."""
+    """Recorded run that represents a model in the ranking."""
 
     model: str
     record: str
@@ -58,7 +58,7 @@ class Outcomes:
 
     task_ids: Sequence[str]
     shares: Array
-    """(models, tasks), each in 0..1; NaN where the model was not judged on the task."""
+    """Array of shape (models, tasks) with shares in 0..1; NaN if the model was not judged on the task."""
     libraries: Sequence[frozenset[str]]
     """Libraries of each task."""
 
@@ -72,9 +72,9 @@ class Outcomes:
     def weights(self) -> Weights:
         """Weights estimated from libraries with enough tasks, by the method of moments.
 
-        The mean of a library varies for two reasons: its true mean has variance T around the mean of all tasks, and it
-        is a mean of only n tasks. With S the variance of single tasks, T corresponds to a prior weight of S / T - 1
-        tasks.
+        A library's observed mean varies for two reasons: the library's true mean has variance T around the mean of all
+        tasks, and only n tasks were observed. If single tasks have variance S, T corresponds to a prior weight of
+        S / T - 1 tasks.
         """
         mean = np.nanmean(self.shares, axis=0)
         common = [name for name, n_tasks in self.n_tasks_of.items() if n_tasks >= _FEWEST_TASKS]
@@ -85,7 +85,7 @@ class Outcomes:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Evidence:
-    """Outcomes of the models that can be ranked, ordered by name, and notes on the rest."""
+    """Outcomes of the models that can be ranked, ordered by name, and notes on the runs that are left out."""
 
     runs: Sequence[ModelRun]
     outcomes: Outcomes
@@ -95,31 +95,31 @@ class Evidence:
 
 
 class RankedModel(NamedTuple):
-    """Rank and pass rate of a model on the tasks of a stack, named as in JSON; shares are in 0..1."""
+    """Rank and pass rate of a model on a stack's tasks; field names are the JSON output's keys, shares are in 0..1."""
 
     rank: int
     rank_low: int
     rank_high: int
-    """Ends of the 95 % interval of its rank, 1 being the best."""
+    """Upper end of the 95 % interval of the rank, which begins at ``rank_low``; rank 1 is the best."""
     model: str
     record: str
     rate: float
-    """Posterior mean of its pass rate on tasks like those of the stack."""
+    """Posterior mean of the model's pass rate on tasks like those of the stack."""
     ci_low: float
     ci_high: float
-    """Ends of the 95 % credible interval of that rate."""
+    """Upper end of the 95 % credible interval of ``rate``, which begins at ``ci_low``."""
     probability_best: float
-    """Probability that its rate is the highest."""
+    """Probability that the model's pass rate is the highest of all models."""
     n_tasks: int
-    """Number of tasks of the stack on which it was judged."""
+    """Number of tasks of the stack on which the model was judged."""
     observed: float | None
-    """Observed pass rate on these tasks; None without tasks."""
+    """Observed pass rate on these ``n_tasks`` tasks; None if ``n_tasks`` is 0."""
     cost_usd_per_task: float | None
     seconds_per_task: float | None
 
     @property
     def ranks(self) -> str:
-        """Rank, with its 95 % interval if that has several ranks, such as '2 (1 to 4)'."""
+        """Rank with its 95 % interval, such as '2 (1 to 4)'; without the interval if the interval is a single rank."""
         return str(self.rank) + (f" ({self.rank_low} to {self.rank_high})" if self.rank_low < self.rank_high else "")
 
 
@@ -129,18 +129,18 @@ class Recommendation:
 
     models: Sequence[RankedModel]
     n_tasks: int
-    """Number of tasks that use any of the libraries."""
+    """Number of tasks that use any library of the stack."""
     n_tasks_of: dict[str, int]
     """Number of tasks by library of the stack."""
     split: str
     weights: Weights
     notes: tuple[str, ...]
-    """Sentences about runs that do not count, and about libraries and lines that were not understood."""
+    """Sentences about runs that do not count, libraries without tasks, and lines that name no distribution."""
     libraries_without_tasks: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """Sentence that names the best model and the probability that it is the best."""
+        """Sentence that names the best model and its probability of being the best."""
         first = self.models[0]
         equal = [one.model for one in self.models[1:] if one.rank_low == 1]
         rest = f"; {shortened(equal)} may be as good" if equal else ""
@@ -156,7 +156,7 @@ def recommendation(evidence: Evidence, stack: Stack) -> Recommendation:
     The rate is the mean pass rate on a population of tasks like those of the stack, see `drawn_rates`.
 
     Raises:
-        ConfigError: no task uses them.
+        ConfigError: no task uses any library of the stack.
     """
     outcomes, wanted, notes = evidence.outcomes, frozenset(stack.libraries), [*evidence.notes, *stack.notes]
     places = [place for place, names in enumerate(outcomes.libraries) if names & wanted]
@@ -177,12 +177,12 @@ def recommendation(evidence: Evidence, stack: Stack) -> Recommendation:
 
 
 def probability(share: float) -> str:
-    """Format a share in whole percent, but never as certain, since it comes from draws."""
+    """Format a probability in whole percent; never as 0 or 100 %, since it is estimated from random draws."""
     return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"  # noqa: PLR2004
 
 
 def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[RankedModel]:
-    """Rank models by mean rate, the best first; ``rates`` is (draws, models), ``observed`` is (models, tasks)."""
+    """Rank models by mean rate, the best first; ``rates`` has shape (draws, models), ``observed`` (models, tasks)."""
     means = rates.mean(axis=0)
     ends = np.quantile(rates, _ENDS, axis=0)
     # Equal draws are ordered at random: ordered by place, the first of equal models would surely be the best.
@@ -213,7 +213,7 @@ def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[Ran
 
 
 def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
-    """Return the prior weight of the mean over all tasks, in tasks, as `Outcomes.weights` describes.
+    """Return the prior weight of the mean over all tasks, as a number of tasks; `Outcomes.weights` explains it.
 
     ``values`` has shape (rows, tasks), NaN where unknown; ``masks`` (libraries, tasks) tells which tasks use a library.
     """
@@ -263,7 +263,7 @@ def _weighted(
 
 
 def tables(found: Recommendation) -> list[Table]:
-    """Return the ranking, and the libraries with their numbers of tasks."""
+    """Return two tables: the ranking, and the libraries of the stack with their numbers of tasks."""
     # Leave out columns that no run has recorded.
     usage = [name for name, own in _USAGE.items() if any(getattr(one, own) is not None for one in found.models)]
     columns: Headings = (
@@ -295,7 +295,7 @@ def tables(found: Recommendation) -> list[Table]:
 
 
 def as_json(found: Recommendation) -> dict[str, Any]:
-    """Return everything for JSON, with shares in 0..1 and null for unknown values."""
+    """Return the recommendation as a JSON object, with shares in 0..1 and null for unknown values."""
     return {
         "libraries": found.n_tasks_of,
         "libraries_without_tasks": list(found.libraries_without_tasks),

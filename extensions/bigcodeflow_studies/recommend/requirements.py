@@ -48,7 +48,7 @@ _PLACES: Mapping[str, Sequence[str]] = {
 
 
 class Requirements(NamedTuple):
-    """Distributions of one or several files, and lines that cannot be understood."""
+    """Distributions that a file and the files it includes require, and lines that name no distribution."""
 
     distributions: tuple[str, ...]
     """Normalized names in the order of the files, each once."""
@@ -57,13 +57,13 @@ class Requirements(NamedTuple):
 
 
 def read_requirements(path: Path) -> Requirements:
-    """Read the distributions of a file, whose name decides the format.
+    """Read the distributions that a file requires; the file's name decides its format.
 
     Markers, versions and hashes are ignored: requirements of any system count. A lock file also has the dependencies
     of dependencies.
 
     Raises:
-        ConfigError: the file, or a file that it includes, is missing or is not of its format.
+        ConfigError: the file, or a file that it includes, is missing or has another format than its name says.
     """
     problems: list[str] = []
     places = next((found for name, found in _PLACES.items() if fnmatchcase(path.name.lower(), name)), None)
@@ -75,7 +75,7 @@ def read_requirements(path: Path) -> Requirements:
 def decoded(content: bytes) -> str:
     """Decode a text file in UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
 
-    Content that is not UTF-8 is read as Latin-1, in which names of distributions are the same.
+    Content that is not valid UTF-8 is read as Latin-1, since names of distributions are ASCII in either encoding.
     """
     encoding = json.detect_encoding(content)
     try:
@@ -122,11 +122,11 @@ def _included(path: Path, name: str, number: int) -> Path:
         if (found := path.parent / name).exists():
             return found
     shown = elided(name, _SHOWN)
-    raise ConfigError(f"{path}, line {number}: includes {shown}, which is no file here: add it or take out the line")
+    raise ConfigError(f"{path}, line {number}: includes {shown}, which does not exist: add the file or remove the line")
 
 
 def _named(line: str) -> str | None:
-    """Return the distribution that a line names; "" for an address without a name; None if not understood."""
+    """Return the distribution that a line requires; "" for an address that names none; None for any other text."""
     asked = _OPTIONS.sub("", line).strip()
     if name := _NAME.match(asked):
         return name[1]
@@ -144,11 +144,11 @@ def _parsed(path: Path) -> Any:
     try:
         return parse(text)
     except (ValueError, RecursionError) as error:  # both formats' errors are ValueErrors
-        raise ConfigError(f"{path}: is no {kind} ({error_message(error)}): correct it") from None
+        raise ConfigError(f"{path}: is not valid {kind} ({error_message(error)}): correct the file") from None
 
 
 def _at_places(content: Any, places: Iterable[str]) -> Iterator[str]:
-    """Yield the names at the places: keys of tables, requirements in lists, and packages of lock files."""
+    """Yield the distributions under the dotted keys ``places``: table keys, list items, and packages of lock files."""
     for value in (value for place in places for value in values_at(content, place)):
         if isinstance(value, dict):
             yield from (name for name in value if name.lower() != "python")
@@ -162,7 +162,7 @@ def _at_places(content: Any, places: Iterable[str]) -> Iterator[str]:
 
 
 def values_at(content: Any, place: str) -> Iterator[Any]:
-    """Yield the values at a dotted place of parsed JSON or TOML, in which * is any key or item of a list."""
+    """Yield the values at ``place``, a dotted key in parsed JSON or TOML where * is any key or any item of a list."""
     first, _, rest = place.partition(".")
     found = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for name, value in found:

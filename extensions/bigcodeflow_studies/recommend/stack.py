@@ -1,4 +1,4 @@
-"""Stack of a project: the libraries that tasks use, among those that its files require or import or the user names."""
+"""Stack of a project: its libraries that benchmark tasks use, from files of the project or named by the user."""
 
 import json
 import os
@@ -59,7 +59,7 @@ _LARGEST_BYTES = 20_000_000
 
 
 class Stack(NamedTuple):
-    """Libraries of a project that tasks use."""
+    """Libraries of a project, as far as recorded benchmark tasks use them."""
 
     libraries: tuple[str, ...]
     """Names as in the tasks, sorted."""
@@ -76,13 +76,13 @@ def stack_of(
     folders: Sequence[Path] = (),
     names: Sequence[str] = (),
 ) -> Stack:
-    """Return which of ``known``, the libraries that tasks use, a project's requirements, programs or ``names`` contain.
+    """Return the stack: the libraries in ``known`` that a project's requirements, programs or ``names`` contain.
 
-    Modules of the standard library count if a program imports them or ``names`` has them: a distribution of such a
-    name is something else.
+    ``known`` are the libraries that tasks use. Modules of the standard library count only if a program imports them or
+    ``names`` contains them: a distribution with such a name is another library.
 
     Raises:
-        ConfigError: nothing was given, or no task uses any of it; the message is one line.
+        ConfigError: no library is given, or no task uses any given library.
     """
     read = [read_requirements(path) for path in requirements]
     modules = {module for folder in folders for module in imported_modules(folder)}
@@ -125,18 +125,18 @@ def _modules_of(distribution: str) -> list[str]:
 
 
 def shortened(names: Sequence[str], shown: int = _SHOWN) -> str:
-    """Return the first names of a list that may be long, and the number of the rest."""
+    """Join the first ``shown`` names by commas, and add the number of names that are left out."""
     rest = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def imported_modules(folder: Path) -> tuple[str, ...]:
-    """Return the sorted names of the top-level modules that the files import, without the folder's own modules.
+    """Return the sorted names of the top-level modules that a folder's files import, without the folder's own modules.
 
     Files are read and never executed. In a file that is not Python 3, the lines that look like imports count.
 
     Raises:
-        ConfigError: the folder or file does not exist, or has no Python.
+        ConfigError: the folder or file does not exist, or contains no Python file and no notebook.
     """
     if folder.is_file():
         files, own = [folder], set[str]()
@@ -146,7 +146,7 @@ def imported_modules(folder: Path) -> tuple[str, ...]:
         # Modules of the folder itself, or of a source folder in it.
         own = {module for parts in places for module in parts[: 2 if parts[0] in ("src", "lib") else 1]}
     else:
-        raise ConfigError(f"{folder}: there is no such folder: name one with Python files or notebooks")
+        raise ConfigError(f"{folder}: there is no such folder: name a folder with Python files or notebooks")
     if not files:
         raise ConfigError(f"{folder}: has no Python file and no notebook: name another folder")
     neighbours = defaultdict[Path, set[str]](set)
@@ -179,7 +179,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _programs(path: Path) -> Iterator[str]:
-    """Yield a file's text, or the code cells of a notebook of any version; none if it is too large or unreadable."""
+    """Yield a file's text, or the code cells of a notebook of any version; skip a too large or unreadable file."""
     try:
         text = decoded(path.read_bytes()) if path.stat().st_size <= _LARGEST_BYTES else ""
     except OSError:  # deleted meanwhile, or a broken link

@@ -1,4 +1,4 @@
-"""`bigcodeflow compare` and `plan`: compare runs, and compute the tasks and samples that a difference needs."""
+"""`bigcodeflow compare` and `plan`: compare runs, and compute how many tasks and samples detect a difference."""
 
 import json
 import math
@@ -76,9 +76,9 @@ def compare(
 ) -> None:
     """Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.
 
-    Runs of several subsets are compared and not ranked, those of several splits or benchmarks refused.
+    Runs of different subsets are compared but not ranked; runs of different splits or benchmarks are refused.
 
-    Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
+    Every number comes from the store: nothing is executed. docs/statistics.md says how each number is computed.
     """
     compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "")
     if view == "verified":
@@ -144,9 +144,9 @@ def plan(
     sanitizer: RecordedSanitizer = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
-    """Compute the tasks and samples needed to find a difference of two models in pass@1, or what given ones can find.
+    """Compute how many tasks and samples detect a difference of two models in pass@1, or what difference they detect.
 
-    Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md says how it is computed.
+    Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md explains the computation.
     """
     share = None if difference is None else difference / 100
     if share is not None and not _LEAST <= share < 1:
@@ -172,7 +172,7 @@ def _plan_figures(
     benchmarks: dict[str, int],
     sizes: Sequence[float],
 ) -> dict[str, Any]:
-    """Compute the plan as `--json` prints it; unlimited samples and unreachable values are None."""
+    """Return the plan as `--json` prints it; a value None means unlimited samples, or that no number is sufficient."""
     rows = []
     for n_samples in sizes:  # math.inf gives the best value that any number of samples can reach
         limited = math.isfinite(n_samples)

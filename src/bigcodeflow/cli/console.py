@@ -18,23 +18,23 @@ notices = Console(stderr=True, highlight=False)
 
 
 def print_line(text: object) -> None:
-    """Print a line of the result unchanged: not wrapped, and not parsed as rich markup."""
+    """Print a line on standard output unchanged: not wrapped, and not parsed as rich markup."""
     out.print(str(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def notice(text: object) -> None:
-    """Print a line on standard error unchanged."""
+    """Print a line on standard error unchanged: not wrapped, and not parsed as rich markup."""
     notices.print(str(text), markup=False, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
-    """Print a table if it has rows."""
+    """Print a table on standard output; print nothing if it has no rows."""
     if table.rows:
         out.print(table)
 
 
 def print_study(store: "Store", ref: "ArtifactRef") -> None:
-    """Print the tables of a study's result, and a notice with their page in the explorer."""
+    """Print the tables of a study's result, and a notice with the explorer's address for the result."""
     from bigcodeflow.studies import installed_studies  # slow: it imports the report, which other commands do not need
 
     for table in installed_studies()[ref.stage].tables(store.read(ref)):
@@ -50,10 +50,10 @@ def perform_each(
     name: Callable[[T], str],
     fatal: tuple[type[BigCodeFlowError], ...] = (),
 ) -> None:
-    """Perform an action for all items; a failure does not stop the others, unless its error is fatal.
+    """Call ``perform`` for each item; a failure does not stop the remaining items, unless its error is fatal.
 
-    An error of a type in ``fatal``, or of the only item, is raised unchanged. Otherwise one ``error`` is raised at the
-    end, with a line for each failure: ``name(item)``, then the message.
+    An error whose type is in ``fatal``, or the error of the only item, is raised unchanged. Otherwise an error of
+    type ``error`` is raised at the end, with a line for each failure: ``name(item)``, then the message.
     """
     failures = []
     for item in items:

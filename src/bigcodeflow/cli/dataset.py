@@ -33,7 +33,7 @@ def show(
     source: Annotated[str, typer.Argument(help=_SOURCE_HELP)] = "starter",
     task: Annotated[str, typer.Argument(help="One task's number or id, to be shown whole.")] = "",
 ) -> None:
-    """List the tasks of a source, or show one of them completely."""
+    """List the tasks of a source, or show one task completely."""
     from bigcodeflow import datasets
 
     ids = {"ids": task} if task else {}
@@ -60,7 +60,7 @@ def show(
 
 @app.command()
 def validate(source: Annotated[str, typer.Argument(help=_SOURCE_HELP)]) -> None:
-    """Check every row of a source and list all errors. Exit code 1 if there are any."""
+    """Check every row of a source and list all errors. Exit code 1 if there are errors."""
     from bigcodeflow import datasets
 
     problems = datasets.validate_source(DatasetConfig(source=source))

@@ -1,4 +1,4 @@
-"""Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine)."""
+"""Environments: separate Pythons in which solutions are executed (sandbox) and open models answer (engine)."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ def build(
 ) -> None:
     """Build an environment outside the repository; an interrupted build goes on where it stopped.
 
-    Images and templates come out of deployments/sandbox/Dockerfile, in a checkout, and have the same libraries as here.
+    Images and templates are built from deployments/sandbox/Dockerfile of a checkout, with the same libraries as here.
     """
     definition = environments.load_definition(name)
     shared: dict[str, Any] = {"on_line": lambda line: notice(f"  {line}"), "data_folder": nltk_data, "rebuild": rebuild}
@@ -105,7 +105,7 @@ def _secret_files(secrets: Sequence[str]) -> dict[str, Path]:
     for text in secrets:
         name, _, file = text.partition("=")
         if not (name and Path(file).is_file()):
-            raise ConfigError(f"--secret {text!r} is no NAME=FILE with a file that is there, such as pip=/etc/pip.conf")
+            raise ConfigError(f"--secret {text!r} must be NAME=FILE with an existing file, such as pip=/etc/pip.conf")
         files[name] = Path(file)
     return files
 
@@ -115,9 +115,9 @@ def export(
     name: _Name,
     folder: Annotated[Path, typer.Argument(help="Folder for the wheels, and for a file with their hashes.")],
 ) -> None:
-    """Write the wheels that were compiled for an environment: with --find-links, `env build` takes them elsewhere.
+    """Write the wheels that were compiled for an environment, so that `env build --find-links` elsewhere can use them.
 
-    For machines of the same architecture whose system libraries are not older.
+    The other machine needs the same architecture, and system libraries that are not older.
     """
     environment = environments.find_environment(name, environments.load_definition(name).purpose)
     for path in export_wheels(environment, folder):
@@ -155,13 +155,13 @@ def list_environments() -> None:
 def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None) -> None:
     """Check which tasks an environment can judge, and whether its verdicts can be trusted.
 
-    Imports the libraries; executes the ground truths and says which tasks cannot be judged, and why; judges the
-    controls: canonical solutions must pass, stubs and cheats must not, and exactly the expected tests must run; says of
-    how many tests there is a contradiction, with which passes are checked. All is cached. With --repeat, ground truths
-    are executed afresh and counted in the environment's quarantine list, which every run then takes note of
-    (execution.quarantine); stopped, the same command goes on where it was.
+    The command imports the libraries. It executes the ground truths and names the tasks that cannot be judged, and why.
+    It judges the controls: canonical solutions must pass, stubs and cheats must fail, and exactly the expected tests
+    must run. It counts the tests with a contradiction, against which passes are checked. All results are cached. With
+    --repeat, ground truths are executed again and counted in the environment's quarantine list, which runs then use
+    (execution.quarantine); after an interruption, the same command continues.
 
-    Exit code 1 when a library or a task is wanting, or a control does not hold.
+    Exit code 1 if a library is missing, a task cannot be judged, or a control fails.
     """
     # Not at the top: images of sandboxes have only the packages that the build of an environment imports.
     from bigcodeflow.execution.environment_check import wording
@@ -232,8 +232,8 @@ def doctor(
 ) -> None:
     """Check packages, system programs, sandbox environments, the isolation they have here, and recorded runs.
 
-    A recorded run is named where its model was asked the prompts of another split than it is recorded with. Exit code 1
-    when the sandbox cannot be used.
+    A recorded run is named if its model was asked the prompts of another split than the recorded split. Exit code 1 if
+    the sandbox cannot be used.
     """
     found = [*_machine(), *_environments(), *_recorded_runs(store)]
     marks = {True: Cell("✓", "good"), False: Cell("✗", "bad")}

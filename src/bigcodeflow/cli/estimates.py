@@ -1,4 +1,4 @@
-"""Estimates of requests, tokens and cost of runs, for dry runs and before very many requests."""
+"""Estimates of the requests, tokens and cost of runs, for dry runs and before runs with very many requests."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ def print_estimates(found: Iterable[tuple[RunConfig, RequestEstimate]]) -> None:
 
 
 def confirm_requests(runs: Sequence[RunConfig], *, yes: bool) -> None:
-    """Show the estimate and ask before very many requests, unless ``yes``; end the command if nobody agrees."""
+    """Before more than 20,000 requests, print estimates and ask the user, unless ``yes``; 'no' ends the command."""
     most = sum(run.generation.n_samples * _MOST_TASKS for run in runs if run.samples.source == "model")
     found = list(estimates(runs)) if most > _MANY_REQUESTS and not yes else []
     if (requests := sum(estimate.requests for _, estimate in found)) <= _MANY_REQUESTS:
@@ -53,7 +53,7 @@ def confirm_requests(runs: Sequence[RunConfig], *, yes: bool) -> None:
 
 
 def check_samples(run: RunConfig) -> None:
-    """Raise the errors of a run's sample file; print how many tasks it answers if not all."""
+    """Check a run's sample file and raise its errors; print a note if some of the selected tasks have no sample."""
     if run.samples.source == "model":
         return
     resolved, tasks = _load_tasks(run.dataset)
@@ -65,13 +65,13 @@ def check_samples(run: RunConfig) -> None:
 
 
 def tasks_of(config: RunConfig) -> list[dict[str, Any]]:
-    """Load the tasks as dicts."""
+    """Load the tasks that the configuration selects, as dicts."""
     found: list[dict[str, Any]] = _load_tasks(config.dataset)[1].to_pylist()
     return found
 
 
 def _load_tasks(view: DatasetConfig) -> tuple[datasets.ResolvedDataset, pa.Table]:
-    """Load the tasks, from the hub cache if possible: a command without model requests should need no network."""
+    """Load dataset and tasks from the hub's local cache, or else from the hub: most commands then need no network."""
     offline = view.model_copy(update={"offline": True})
     try:
         resolved = datasets.resolve(offline)
@@ -82,7 +82,7 @@ def _load_tasks(view: DatasetConfig) -> tuple[datasets.ResolvedDataset, pa.Table
 
 
 def estimates(runs: Sequence[RunConfig]) -> Iterator[tuple[RunConfig, RequestEstimate]]:
-    """Estimate what the runs that ask a model would send; ask no model."""
+    """Yield each run that asks a model, with an estimate of its requests; send no request."""
     tasks: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
         if run.samples.source != "model":

@@ -1,12 +1,12 @@
-"""Examples of every command, as its `--help` and docs/cli.md show them, and our names of the original's options.
+"""Examples of every command, for its `--help` and docs/cli.md, and equivalents of the options of BigCodeBench.
 
-A test lets each command parse its examples.
+A test makes each command parse its examples.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-#: Examples by the command's words.
+#: Examples by the name of the command, such as 'runs show'.
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "run": (
         "bigcodeflow run starter",
@@ -112,7 +112,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def with_examples(command: Any, name: str) -> Any:
-    """Add the examples below the help of a command, or of a group and its commands, and return it."""
+    """Add the examples to the help of a command, or of a group and its commands; return the command."""
     for below, one in getattr(command, "commands", {}).items():
         with_examples(one, f"{name} {below}")
     if name in EXAMPLES:
@@ -121,7 +121,7 @@ def with_examples(command: Any, name: str) -> Any:
 
 
 _TASK_MEMORY = "--set execution.limits.memory_mib=N, of a sample with all its processes"
-#: What the options of `bigcodebench.evaluate` and `bigcodebench.generate` are called here.
+#: Equivalents here of the options of `bigcodebench.evaluate` and `bigcodebench.generate`.
 _OF_THE_ORIGINAL: Mapping[str, str] = {
     "execution": "--backend local, e2b, gradio, docker or http",
     "selective_evaluate": "--ids",
@@ -153,11 +153,11 @@ _OF_THE_ORIGINAL: Mapping[str, str] = {
 
 
 def foreign_options(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return a line for each unknown option that is the original's, or that begins like one of ours."""
+    """Return an error line with the right option for each word that is BigCodeBench's option or a shortened option."""
     flags = (word.partition("=")[0] for word in words if word.startswith("--"))
     names = {flag: flag.removeprefix("--").replace("-", "_") for flag in flags if flag not in known}
     ours = {flag: f"--{name.replace('_', '-')}" for flag, name in names.items()}
     found = {flag: ours[flag] if ours[flag] in known else _OF_THE_ORIGINAL.get(name) for flag, name in names.items()}
     begun = {flag: ", ".join(sorted(one for one in known if one.startswith(f"{flag}-"))) for flag in names}
-    lines = [f"{flag} is the original BigCodeBench's; here: {answer}" for flag, answer in found.items() if answer]
+    lines = [f"{flag} is an option of BigCodeBench; here: {answer}" for flag, answer in found.items() if answer]
     return lines + [f"{flag} is no option: write {begun[flag]}" for flag in names if begun[flag] and not found[flag]]

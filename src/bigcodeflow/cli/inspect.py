@@ -20,7 +20,7 @@ from bigcodeflow.results.runs import find_run
 
 def inspect(
     run: Annotated[str, typer.Argument(help="Name of a run, a model or a record, or 'latest'.")],
-    task: Annotated[str, typer.Argument(help="One task's number or id: tell its samples' whole stories.")] = "",
+    task: Annotated[str, typer.Argument(help="Number or id of a task: show its samples in full.")] = "",
     status: Annotated[
         list[str] | None, typer.Option(help="Only this status, or 'all'; repeatable.", show_default="all but pass")
     ] = None,
@@ -53,8 +53,8 @@ def inspect(
 ) -> None:
     """List the samples of a recorded run that failed, or show everything about a task's samples.
 
-    A story goes from prompt and raw answer over what the sanitizer changed and the executed program to failing tests,
-    output and ground truth. With --rerun, exit code 1 when the status is another one than recorded; nothing is stored.
+    The details are prompt, raw answer, changes by the sanitizer, executed program, failing tests, output and ground
+    truth. With --rerun, exit code 1 if the status differs from the recorded status; nothing is stored.
     """
     filters = Filters(
         statuses=tuple(status or (["all"] if task else [])),
@@ -90,7 +90,7 @@ def _tasks_of(difficulty: str) -> frozenset[str]:
 def _show(
     found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool, limit: int, both_variants: bool
 ) -> None:
-    """Print a list of the samples or, with ``in_detail``, their details; in a table those of the first that failed."""
+    """Print a list of samples or, if ``in_detail``, all details; a table has only the first failed sample's."""
     text = ""
     if output == "csv":
         text = inspection.samples_csv(rows)
@@ -109,11 +109,11 @@ def _show(
         if len(rows) < len(every):
             notice(f"raw verdicts equal to the calibrated ones: {len(every) - len(rows):,}; --variant raw shows them")
     typer.echo(text, nl=False)
-    notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")
+    notice(f"{found.run.title}, record {found.run.record}: matching samples: {len(rows):,}")
     if suspects := sum(row["quarantined"] for row in rows):
-        notice(f"of tasks in quarantine, whose own solution does not always pass: {suspects:,}")
+        notice(f"samples of tasks in quarantine, whose own solution does not always pass: {suspects:,}")
     if found.absent:
-        notice(f"the store does not hold its {', '.join(found.absent)}")
+        notice(f"the store lacks artifacts of this run: {', '.join(found.absent)}")
 
 
 def _print_list(rows: Sequence[Row], limit: int) -> None:
@@ -123,14 +123,14 @@ def _print_list(rows: Sequence[Row], limit: int) -> None:
     if len(shown) < len(rows):
         notice(f"shown are {len(shown):,} of {len(rows):,}: --limit 0 shows all, --kind and --library choose")
     if rows:
-        notice(f"add a task for one in full, such as {rows[0]['task_id'].rpartition('/')[2]}")
+        notice(f"name a task to see its samples in full, such as {rows[0]['task_id'].rpartition('/')[2]}")
 
 
 def _print_detail(found: InspectedRun, rows: Sequence[Row]) -> None:
     first = next((row for row in rows if row["status"] != "pass"), rows[0])
     if len(rows) > 1:
         out.print(inspection.samples_table(rows))
-        notice("shown is the first that failed; --sample and --variant choose another")
+        notice("details of the first failed sample; --sample and --variant choose another")
     # Not wrapped, so that text copied from the terminal equals the text in the store.
     out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
 
@@ -152,6 +152,6 @@ def _rerun(
     else:
         out.print(inspection.render_reruns(detail, done.recorded, done.again))
     if done.recorded["environment_sha"] != done.again["environment_sha"]:
-        notice("the environment is not the one of the recorded verdict: a difference may come from there")
+        notice("the environment is not the one of the recorded verdict, which may explain a different result")
     if not done.same:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""The `bigcodeflow` command: it loads the commands, and prints user errors as one line without a traceback."""
+"""The `bigcodeflow` command line: load a command when it is called, and print errors for users without a traceback."""
 
 import ast
 import gc
@@ -46,7 +46,7 @@ _COMMANDS = {
 
 
 def _summary(name: str, path: str) -> str:
-    """Return the first paragraph of a command's help from its source, since an import would take seconds."""
+    """Return the first paragraph of a command's help, read from its source since an import would take seconds."""
     module, _, attribute = path.partition(":")
     package, *rest = module.split(".")
     spec = find_spec(package)
@@ -66,10 +66,10 @@ class _Command(TyperCommand):
     def __init__(self, name: str, path: str, summary: str = "") -> None:
         super().__init__(name, help=summary)
         self.path = path
-        """Function, group or study, as MODULE:NAME."""
+        """Location of the function, group or study, as MODULE:NAME."""
 
     def load(self) -> Any:
-        """Import the command's module and return the real command, with its options."""
+        """Import the command's module and return the complete command, with its options and examples."""
         name, loaded = str(self.name), load_plugin(self.path, "this command")
         if isinstance(loaded, type):
             from bigcodeflow.cli.studies import study_command
@@ -92,7 +92,7 @@ class _Command(TyperCommand):
 
 
 class _CommandInterruptedError(Exception):
-    """Ctrl-C, with a message about the state it leaves; typer would end a KeyboardInterrupt without a message."""
+    """Interruption by Ctrl-C, with a message on what is kept; for a KeyboardInterrupt, typer would print no message."""
 
 
 class _Group(TyperGroup):
@@ -157,7 +157,7 @@ def _options(
 
 
 def _replace_unprintable() -> None:
-    """Let this process and its child processes print ``?`` for characters that the terminal's encoding lacks."""
+    """Make this process and its child processes print ``?`` for characters that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

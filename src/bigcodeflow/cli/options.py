@@ -1,4 +1,4 @@
-"""Options that several commands share; options for settings are derived from the fields of the settings' models."""
+"""Options that several commands share, and options that are derived from the fields of settings models."""
 
 import functools
 import inspect
@@ -68,10 +68,10 @@ BACKEND = (
 def settings_options(
     *settings: SettingOption | str, model: type[SettingsModel] = RunConfig
 ) -> Callable[[Command], Command]:
-    """Replace a command's parameter ``given`` by one option for each of these settings or setting paths.
+    """Decorate a command: replace its parameter ``given`` by an option for each of ``settings`` (options or paths).
 
-    The command then gets ``given`` as a mapping from setting path to value, with what the user gave and the defaults
-    of options that have one.
+    When the command is called, ``given`` maps setting paths to values: those that the user gave, and the defaults of
+    options with a default.
     """
     given_options = (SettingOption(one) if isinstance(one, str) else one for one in settings)
     options = [one._replace(name=one.name or one.path.rpartition(".")[2]) for one in given_options]
@@ -94,24 +94,24 @@ def settings_options(
 
 
 def take_environment(given: dict[str, Any]) -> None:
-    """Add the environment of the dataset to options that name none; a benchmark's plug-in brings its own."""
+    """Set ``execution.environment`` to the dataset's, unless an option sets it or a benchmark plug-in will set it."""
     source = given["dataset.source"]
     if benchmark_of(source) is None:
         given.setdefault("execution.environment", "starter" if source == "starter" else "bigcodebench")
 
 
 def whole_numbers(flag: str, text: str, *, positive: bool = False, most: int | None = None) -> list[int]:
-    """Parse comma-separated whole numbers such as 1,5,10; raise ConfigError for anything else."""
+    """Parse comma-separated whole numbers such as 1,5,10; raise ConfigError, which names ``flag``, for other texts."""
     numbers = _numbers(text, int)
     if not numbers or (positive and min(numbers) < 1) or (most is not None and max(numbers) > most):
         kind = "positive whole numbers" if positive else "whole numbers"
         limit = "" if most is None else f" up to {most:,}"
-        raise ConfigError(f"{flag} {text!r}: needs {kind}{limit}: write it as 1,5,10")
+        raise ConfigError(f"{flag} {text!r}: must be {kind}{limit}: write it as 1,5,10")
     return numbers
 
 
 def _numbers(text: str, kind: Callable[[str], N]) -> list[N]:
-    """Parse comma-separated numbers; return an empty list if any part is no number."""
+    """Parse comma-separated numbers; return an empty list if any part is not a number."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
@@ -125,14 +125,14 @@ def _field(model: type[SettingsModel], path: str) -> FieldInfo:
 
 
 def _kinds(field: FieldInfo) -> list[Any]:
-    """Return the types that a field may have, without None."""
+    """Return the types that a field's annotation permits: the members of a union without None, or the only type."""
     is_union = typing.get_origin(field.annotation) in (typing.Union, types.UnionType)
     kinds = typing.get_args(field.annotation) if is_union else (field.annotation,)
     return [kind for kind in kinds if kind is not type(None)]
 
 
 def _element(field: FieldInfo) -> Any:
-    """Return the element type of a tuple field, or None for other fields; fields of `T | tuple[T]` accept a grid."""
+    """Return T if a field's type is a tuple of T, or a union with such a tuple (one or several values); else None."""
     return next((typing.get_args(kind)[0] for kind in _kinds(field) if typing.get_origin(kind) is tuple), None)
 
 
@@ -171,7 +171,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
 
 
 def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
-    """Convert an option's value to the setting's value; None if it was not given and the option has no default."""
+    """Convert an option's value to the setting's value; return the default, or None, if the user gave no value."""
     if value is None or value in ("", []) or (isinstance(value, bool) and value is field.default):
         return option.default
     if not isinstance(value, str) or _element(field) is None:
@@ -180,7 +180,7 @@ def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
         return whole_numbers(option.flag, value)
     numbers = _numbers(value, float)
     if not numbers or not all(map(math.isfinite, numbers)):
-        raise ConfigError(f"{option.flag} {value!r} is not a number or a list of numbers such as 0.2,0.8")
+        raise ConfigError(f"{option.flag} {value!r} must be a number, or a list of numbers such as 0.2,0.8")
     # Convert 1280.0 to 1280: integer settings accept no floats, and keys should not contain 1280.0.
     values = [int(number) if number.is_integer() else number for number in numbers]
     return values if len(values) > 1 else values[0]

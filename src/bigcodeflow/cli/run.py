@@ -79,12 +79,12 @@ def run(
 ) -> None:
     """Run every stage on a preset: load, ask the model, sanitize, execute, aggregate.
 
-    Without --model or --samples the preset says where the answers come from. Finished stages are reused. With a server
-    running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the run appears there; else one is started for it,
-    unless every stage is in the cache.
+    Without --model or --samples, the answers come from the source in the preset. Finished stages are reused. The run
+    appears on the running Prefect server (`bigcodeflow up` in this folder, or PREFECT_API_URL); if none runs, a server
+    is started for the run, unless every stage is in the cache.
     """
     if "generation.model" in given and given.setdefault("samples.source", "model") != "model":
-        raise ConfigError("--model and --samples: give one of them, a model to ask or answers that exist")
+        raise ConfigError("--model and --samples are both given: give only one, a model to ask or existing answers")
     base_url = given.get("generation.base_url", "")
     require_model(given.get("generation.model", "openai:NAME"), base_url)
     config = load_config(preset, tuple(settings or ()), given)
@@ -132,7 +132,7 @@ def evaluate(
 
     Writes STEM_eval_results.json and STEM_pass_at_k.json in the original evaluator's formats, verdicts.parquet and
     report.html.
-    Samples are executed as their file states them: sanitize raw answers first, or use `bigcodeflow run`.
+    Samples are executed exactly as in their file: sanitize raw answers first, or use `bigcodeflow run`.
     """
     given["sanitizing.mode"] = "parity" if given["samples.source"] == "starter" else "none"
     if uncalibrated:
@@ -148,7 +148,7 @@ def evaluate(
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Lets the import of pandas fail."""
+    """Import finder that makes the import of pandas fail."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas":
@@ -156,9 +156,9 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def _spare_pandas() -> None:
-    """Let pyarrow find no pandas when it first converts a list: importing pandas, if installed, takes 0.3 s of CPU.
+    """Hide pandas from pyarrow's first conversion of a list, since an import of pandas takes 0.3 s of CPU.
 
-    pyarrow imports it later if a conversion needs it.
+    pyarrow imports pandas later if a conversion needs it.
     """
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, finder := _WithoutPandas())
@@ -167,7 +167,7 @@ def _spare_pandas() -> None:
 
 
 def _show_plans(runs: Sequence[RunConfig]) -> None:
-    """Print what each run would do and why, and what it would ask of a model."""
+    """Print what each run would do and why, and the requests that it would send to a model."""
     check_samples(runs[0])  # a grid of settings shares tasks and samples
     print_estimates(estimates(runs))  # loads the tasks, from the hub if necessary, which the plans need in its cache
     members = [Member(one.name, model_name(one), "", one) for one in runs]
@@ -183,7 +183,7 @@ def _print_plans(
 
 
 def _run(config: RunConfig, *, with_prefect: bool) -> None:
-    """Perform every stage and show the results; with Prefect, use the running server or start a temporary one."""
+    """Perform every stage and show the results; with Prefect, use the running server or start a temporary server."""
     _spare_pandas()
     if not with_prefect:
         with progress_listener() as listener:
@@ -213,7 +213,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
 
 
 def _prepare_prefect() -> str:
-    """Set the environment variables that Prefect reads at import; return the UI's URL of a running server, or ''."""
+    """Set the environment variables that Prefect reads at import; return the UI's URL if a server runs, else ''."""
     if not os.environ.get("PREFECT_API_URL") and (service := _service()) and (settings := service.running_server()):
         notice(f"on the Prefect server of this folder: {settings.ui_url}")
         os.environ |= {"PREFECT_API_URL": settings.api_url, "PREFECT_UI_URL": f"{settings.ui_url}/v2"}
@@ -225,7 +225,7 @@ def _prepare_prefect() -> str:
 
 
 def _service() -> Any:
-    """Return the module of this folder's service; None if none was started, since it imports an HTTP client."""
+    """Import and return the module that reads the service's state; return None if no service was started here."""
     started = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"), "service.json").is_file()
     return import_module("bigcodeflow.prefect_service.folder") if started else None
 
@@ -241,7 +241,7 @@ def show_results(run: FinishedRun, ui_url: str = "") -> None:
     if outputs.rounds:
         print_study(store, outputs.rounds)
     if outputs.selection:
-        notice(f"note: {outputs.selection} were judged; the score is of these alone, and not ranked with whole runs")
+        notice(f"note: {outputs.selection} were judged; the score is of these alone, and is not ranked with other runs")
     # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     if score := results.brief_score(store.read(artifacts.aggregation)):
@@ -258,7 +258,7 @@ def show_results(run: FinishedRun, ui_url: str = "") -> None:
 
 
 def _explorer(store: str, page: str = "") -> str:
-    """Return the address of a page of this folder's explorer, else the command that starts an explorer."""
+    """Return the address of a page of this folder's running explorer, or else the command that starts an explorer."""
     service = _service()
     address = service.explorer_url(store) if service else ""
     return f"{address}{page}" if address else f"bigcodeflow explore --open{_store_option(store)}"
@@ -303,10 +303,10 @@ def sweep(
 ) -> None:
     """Run every model on every benchmark, under every split, subset and setting.
 
-    What is in the store already is reused. A run that fails does not stop the others; the same command again runs
-    only what is not finished. With a server running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the sweep
-    appears there; else one is started for it, unless nothing is left to do. Exit code 1 when a run failed.
-    See docs/sweeps.md.
+    Artifacts in the store are reused. A failed run does not stop the other runs; the same command later does only the
+    unfinished work. The sweep appears on the running Prefect server (`bigcodeflow up` in this folder, or
+    PREFECT_API_URL); if none runs, a server is started for the sweep, unless nothing is left to do. Exit code 1 if a
+    run failed. See docs/sweeps.md.
     """
     overrides = {".".join(path): value for path, value in map(parse_override, settings or ())}
     for field in ("split", "subset"):

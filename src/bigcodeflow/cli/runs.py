@@ -1,4 +1,4 @@
-"""`bigcodeflow runs`: list the runs of a store, label, archive and delete them, and run one again."""
+"""`bigcodeflow runs`: list, show, label, archive, delete and repeat the runs of a store."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -93,7 +93,7 @@ def show(run: Run, store: RecordedStore = "results/store", as_json: Json = False
             row["slice"]: int(row["value"]) for row in reported_run(found).of_lead("sample_count", "failure_kind")
         }
     if listed is None:
-        raise ArtifactError(f"run {run}: artifacts of it are gone: `bigcodeflow catalog --store {store}` names them")
+        raise ArtifactError(f"run {run}: artifacts are missing: `bigcodeflow catalog --store {store}` names them")
     facts = listed.exported() | {"failures": failures, "out": found.config.get("out", "")}
     if as_json:
         print_line(json_text(facts | {"config": found.config}))
@@ -114,7 +114,7 @@ def rename(
     name: Annotated[str, typer.Argument(help="New name; empty restores the one in the settings.")],
     store: RecordedStore = "results/store",
 ) -> None:
-    """Give a run another name, by which all commands then find it."""
+    """Give a run another name, which all commands then accept."""
     _label(store, [run], name=name.strip())
 
 
@@ -177,10 +177,10 @@ def delete(
 
 @app.command()
 def retry(run: Run, store: RecordedStore = "results/store") -> None:
-    """Run the same settings again, in this process; what is finished is reused."""
+    """Run the settings of a run again, in this process; finished work is reused."""
     found = _found(store, run)
     if isinstance(found, RecordedRun) and found.imported:
-        raise ConfigError(f"run {run} was imported: nothing here can run it again")
+        raise ConfigError(f"run {run} was imported, so it has no settings: start a new run with `bigcodeflow run`")
     if not found.config:  # all defaults would be another run
         raise ConfigError(f"run {run}: its settings were not kept: start it again with `bigcodeflow run`")
     config = validated(RunConfig, found.config, f"settings of run {run}")
@@ -193,7 +193,7 @@ def retry(run: Run, store: RecordedStore = "results/store") -> None:
 
 
 def _found(store: str, name: str) -> RecordedRun | LiveState:
-    """Find a recorded run, or else a run that ended without a record, by the beginning of its id."""
+    """Return the unrecorded run if only one has an id that begins with ``name``, else the recorded run ``name``."""
     ended = [one for one in ended_runs(open_store(store).root) if one.run_id.startswith(name)]
     return ended[0] if len(ended) == 1 and name else find_run(store, name)
 
@@ -206,7 +206,7 @@ def _recorded(store: str, name: str) -> RecordedRun:
 
 
 def _label(store: str, names: list[str], **changes: Any) -> None:
-    """Change the labels of runs, and rebuild the catalog, which the explorer reads."""
+    """Change the labels of runs, and rebuild the catalog, from which the explorer reads labels."""
     for run in [_recorded(store, name) for name in names]:
         labels = RunLabels.model_validate(run.labels.model_dump() | changes)
         labels.write(run.store, run.record)

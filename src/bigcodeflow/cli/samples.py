@@ -49,7 +49,7 @@ def generate(
     """Ask a model for programs and write them as a sample file, ready for `bigcodeflow evaluate`.
 
     Writes the original's file name and format (task_id, solution, raw_solution), and the samples table as Parquet.
-    Answers are kept as they come: started again, it asks only for those that are missing. See docs/generation.md.
+    Each answer is kept at once: the same command later asks only for missing answers. See docs/generation.md.
     """
     require_model(given.get("generation.model", ""), given.get("generation.base_url", ""))
     given["samples.source"] = "model"
@@ -75,7 +75,7 @@ def _print_prompt(config: RunConfig) -> None:
     chosen = resolve_settings(settings, config.dataset.split, sends=False)
     request = next(chosen.requests(tasks_of(config)), None)
     if request is None:
-        raise ConfigError(f"--show-prompt {config.dataset.ids}: no such task in {config.dataset.source}")
+        raise ConfigError(f"--show-prompt {config.dataset.ids}: {config.dataset.source} has no such id: correct it")
     body = asyncio.run(request_body(settings, request))
     for line in chosen.notes:
         notice(f"note: {line}")
@@ -119,7 +119,7 @@ def sanitize(
 ) -> None:
     """Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`.
 
-    Other keys of a line, such as model, finish_reason and cost_usd, go along.
+    Other keys of a line, such as model, finish_reason and cost_usd, are copied.
     """
     config = load_config(None, (), {**given, "sanitizing.mode": mode})
     tasks, answers = _samples(config)
@@ -139,10 +139,10 @@ def sanitize(
 
 @settings_options(options.SAMPLES, options.DATASET, "dataset.subset", "dataset.ids")
 def syncheck(given: dict[str, Any]) -> None:
-    """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any.
+    """List the solutions that are not valid Python, with message and line. Exit code 1 if there are such solutions.
 
-    Solutions without code or without their entry point are listed apart, with exit code 1 too; so are the tasks that
-    have no sample, which change no exit code.
+    Solutions without code or without their entry point are listed separately, also with exit code 1. Tasks without a
+    sample are listed too, but do not change the exit code.
     """
     config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})
     tasks, answers = _samples(config)
@@ -168,7 +168,7 @@ def syncheck(given: dict[str, Any]) -> None:
 
 
 def _samples(config: RunConfig) -> tuple[pa.Table, pa.Table]:
-    """Load the TASKS and SAMPLES tables of the configuration; tasks may lack samples."""
+    """Return the TASKS and SAMPLES tables that the configuration selects; some tasks may have no samples."""
     resolved = datasets.resolve(config.dataset)
     tasks = datasets.load_tasks(config.dataset, resolved)
     known = datasets.known_task_ids(config.dataset, resolved)

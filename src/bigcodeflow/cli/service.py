@@ -48,8 +48,8 @@ def up(
 ) -> None:
     """Start a Prefect server and a worker here, and register all deployments; return when runs can be triggered.
 
-    Run it again at any time: what runs is left alone, what died is started, deployments follow updates of the package
-    and of prefect.yaml. Options are remembered. Runs start in this folder. See docs/deployments.md.
+    At any time, the command can be run again: it starts only missing parts, and updates the deployments to the package
+    and to prefect.yaml. Options are remembered. Runs start in this folder. See docs/deployments.md.
     """
     from bigcodeflow.prefect_service.start import start_service
 
@@ -80,7 +80,7 @@ def down(
 
     folder = ServiceFolder(state)
     if not folder.exists:
-        notice(f"nothing was started from {folder.root}; another folder is named with --state")
+        notice(f"no service was started in {folder.root}: name its folder with --state")
         return
     stopped = stop_service(folder, wait=wait, notify=notice)
     notice(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
@@ -92,7 +92,7 @@ def status(state: _State = _STATE) -> None:
 
     folder = ServiceFolder(state)
     if not folder.exists:
-        notice(f"nothing was started from {folder.root}: `bigcodeflow up`; another folder is named with --state")
+        notice(f"no service was started in {folder.root}: run `bigcodeflow up`, or name another folder with --state")
         raise typer.Exit(1)
     found = service_state(folder)
     record, settings = found.record, found.record.settings
@@ -144,8 +144,8 @@ def serve(
 ) -> None:
     """Execute programs that clients send in batches over HTTP; return one line per verdict. Ctrl-C or SIGTERM ends it.
 
-    Limits bound what a batch may ask for; --time-seconds is the time of an item that asks for none.
-    `bigcodeflow evaluate --backend http` is one client; any other may be. See docs/service.md.
+    Limits bound what a batch may request; --time-seconds is the time limit of an item that requests none.
+    `bigcodeflow evaluate --backend http` is one client; there may be others. See docs/service.md.
     """
     from bigcodeflow.execution.stored_contradictions import StoredContradictions
     from bigcodeflow.judge.environments import find_environment
@@ -163,7 +163,7 @@ def serve(
         key=key,
     )
     needed = f"clients need the key in {api_key_variable}"
-    clients = needed if key else f"no key is asked for (set {api_key_variable} for one)"
+    clients = needed if key else f"clients need no key (set {api_key_variable} to require a key)"
 
     def ready(address: str, slots: int) -> None:
         print_line(f"serving environment {environment} on {address}")

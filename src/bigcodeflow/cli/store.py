@@ -27,19 +27,19 @@ def catalog(
 ) -> None:
     """Rebuild the catalog of a store, and show its path and its views.
 
-    Every run does so at its end; this is for a store that was moved, copied or thinned out. Open the file with any
-    DuckDB client (duckdb -readonly FILE) or the DuckDB UI. Runs with artifacts that are gone or damaged are named.
+    Every run rebuilds the catalog at its end; use this command for a store that was moved, copied or cleaned up. Open
+    the file with any DuckDB client (duckdb -readonly FILE) or the DuckDB UI. Missing or damaged artifacts are named.
     See docs/formats.md.
     """
     kept = open_store(store)
     if kept.location == str(kept.root) and not kept.root.is_dir():
-        raise ArtifactError(f"{kept.location}: there is no store: run a model first, or name one with --store")
+        raise ArtifactError(f"{kept.location}: there is no store: run a model first, or name another with --store")
     path = rebuild_catalog(store)
     views, left_out = describe_catalog(path)
     if view:
         known = {one.name: one for one in views}
         if view not in known:
-            raise ArtifactError(f"the catalog has no view {view!r}; it has {', '.join(known)}")
+            raise ArtifactError(f"the catalog has no view {view!r}: name one of {', '.join(known)}")
         columns = [(Cell(column.name, "strong"), column.type, column.meaning) for column in known[view].columns]
         shown = Table.of(("column", "type", "meaning"), columns, title=known[view].grain)
     else:
@@ -52,7 +52,7 @@ def catalog(
         owner = f"run {one.record}: its" if one.record else "of no run:"
         notice(f"{owner} {one.artifact} artifact {one.key} {one.reason}")
     if left_out:
-        notices.print("run these again to have them back, or delete their records in the store's runs folder")
+        notices.print("run the named runs again to restore these, or delete their records in the store's runs folder")
 
 
 def report(
@@ -86,10 +86,10 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 4280,
     open_browser: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
 ) -> None:
-    """Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.
+    """Show a store in the browser: recorded runs, runs in progress, trends, comparisons, samples.
 
-    Its buttons label, cancel, retry and delete runs. Ctrl-C ends it. `bigcodeflow up` starts one beside the Prefect
-    UI. See docs/explorer.md.
+    Its buttons label, cancel, retry and delete runs. Ctrl-C ends the command. `bigcodeflow up` starts an explorer too,
+    with the Prefect UI. See docs/explorer.md.
     """
     from bigcodeflow.explorer import server
 
@@ -106,7 +106,7 @@ def explore(
 
 def _open(address: str) -> None:
     if not webbrowser.open(address):
-        notice(f"no browser could be started: open {address} in one")
+        notice(f"no browser could be started: open {address} yourself")
 
 
 @settings_options("store", "older_than_days", "keep_runs_per_name", "answers", model=RetentionConfig)
@@ -116,8 +116,8 @@ def clean(
 ) -> None:
     """List what can be deleted from a store; with --delete, delete it.
 
-    That is: artifacts that no recorded run needs, unfinished work that nobody has gone on with, and, if asked for, old
-    run records and answers. Runs in progress keep what they use. See docs/sweeps.md.
+    That is: artifacts that no recorded run needs, unfinished work that nobody has continued, and, if requested, old run
+    records and answers. Artifacts that runs in progress use are kept. See docs/sweeps.md.
     """
     config = validated(RetentionConfig, {**given, "dry_run": not delete}, "command line")
     now = datetime.now(UTC)
@@ -126,4 +126,4 @@ def clean(
     print_table(Table.of_records(removed_rows(gone)))
     notice(f"{'removed' if delete else 'may go'}: {totals(gone)}")
     if gone and not delete:
-        notices.print("nothing was removed; --delete removes it")
+        notices.print("nothing was removed: add --delete to remove this")

@@ -1,4 +1,4 @@
-"""Commands of studies, made from the settings of their study: they run it and print the tables of the result."""
+"""Commands of studies: each has an option for each setting of its study, runs the study and prints the result."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from bigcodeflow.studies.registry import help_of
 
 
 def study_command(name: str) -> Command:
-    """Return the command that runs a study: an option for each of its settings."""
+    """Return the command that runs the study ``name``, with options for the study's settings."""
     study = installed_studies()[name]
     model: type[SettingsModel] = study.settings or SettingsModel
     # Nested models have no option; the field `overrides` is the option --set.

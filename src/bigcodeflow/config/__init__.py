@@ -212,7 +212,7 @@ class EnvironmentCheckConfig(SettingsModel):
 
 
 def _setting(section: object, name: str) -> object:
-    """Return a setting of a section, which is a model or a mapping of values; None if it is not given."""
+    """Return the setting ``name`` of a section (a pydantic model or a mapping); None if the section lacks it."""
     return section.get(name) if isinstance(section, Mapping) else getattr(section, name, None)
 
 
@@ -223,10 +223,10 @@ def load_config(
     *,
     origin: str = "command line",
 ) -> RunConfig:
-    """Read a preset and apply settings by path, then overrides such as 'execution.workers=4', in order.
+    """Read a preset; apply ``options`` (settings by path), then overrides such as 'execution.workers=4', in order.
 
-    The preset is a YAML file, or the name of a shipped one such as 'starter'; None takes the defaults. Messages call
-    the settings by path ``origin``.
+    The preset is a YAML file, or the name of a shipped preset such as 'starter'; None takes the defaults. Messages
+    about ``options`` name ``origin`` as their source.
 
     Raises:
         ConfigError: one line for each problem, naming file or override, key, value and remedy.
@@ -244,8 +244,8 @@ def load_settings(
 ) -> RunConfig:
     """Apply overrides such as 'execution.workers=4' to sections of settings, in order, and validate the result.
 
-    Messages name ``origin`` as the source of the settings, or the one that ``origins`` gives for a path. One
-    ConfigError names all mistakes.
+    Error messages name the source of a setting: ``origins`` gives it by path, and ``origin`` for all other paths.
+    A single ConfigError lists all mistakes.
     """
     settings, origins = merged(settings, {}, origin), dict(origins)
     for override in overrides:
@@ -256,9 +256,9 @@ def load_settings(
 
 
 def _with_benchmark(settings: dict[str, Any], chosen: Mapping[SettingPath, str]) -> dict[str, Any]:
-    """Add the settings of the dataset's benchmark, if it is a plug-in.
+    """Add the settings that a benchmark plug-in defines, if the dataset is of such a benchmark; return all settings.
 
-    They replace those of a preset that was written for another dataset, but none that the user has ``chosen``.
+    If ``chosen`` names the dataset, the plug-in's settings replace all but ``chosen``; else they fill only gaps.
     """
     source = _setting(settings.get("dataset"), "source")
     benchmark = benchmark_of(source) if isinstance(source, str) else None
@@ -278,7 +278,7 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
 
 
 def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
-    """Read a YAML file, or one of this name in a shipped folder; return content and path, or raise ConfigError."""
+    """Read the YAML file ``name``, or the shipped file FOLDER/NAME.yaml; return its content and its path."""
     path: Path | None = None
     with suppress(ConfigError):  # no file can have such a name
         path = user_path(name)
@@ -294,7 +294,7 @@ def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
 
 
 def parse_override(override: str) -> tuple[SettingPath, object]:
-    """Parse ``a.b=c`` into path and value; the value is YAML, but unquoted text stays as it is for str settings."""
+    """Parse ``a.b=c`` into path and value. The value is read as YAML; for str settings, unquoted values stay text."""
     key, separator, text = override.partition("=")
     path = tuple(key.strip().split("."))
     if not separator or not all(path):

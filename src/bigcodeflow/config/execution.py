@@ -60,7 +60,7 @@ class ClusterConfig(SettingsModel):
         if self.options and not self.type:
             raise ValueError("has options but no type: name a cluster class, such as dask_jobqueue.SLURMCluster")
         if self.most_jobs and self.most_jobs < self.jobs:
-            raise ValueError(f"most_jobs {self.most_jobs} is less than jobs {self.jobs}")
+            raise ValueError(f"most_jobs {self.most_jobs} is less than jobs {self.jobs}: raise most_jobs")
         return self
 
 
@@ -167,13 +167,13 @@ class ExecutionConfig(SettingsModel):
     def _backends_and_workers_can_be_used(self) -> Self:
         chosen = (self.backend, self.fallback)
         if self.fallback == self.backend:
-            raise ValueError(f"fallback is {self.fallback}, which the backend is already: name another one or none")
+            raise ValueError(f"backend and fallback are both {self.fallback}: name another fallback, or none")
         if not self.service.url and {"http", "gradio"} & set(chosen):
             raise ValueError("backends http and gradio need service.url, such as http://127.0.0.1:8017")
         if {"http", "gradio"} <= set(chosen):
-            raise ValueError("http and gradio are one service's two doors: name one of them and another fallback")
+            raise ValueError("backend and fallback, http and gradio, are the same service: name another fallback")
         if self.scheduler_address and self.cluster.type:
-            raise ValueError("names both scheduler_address and cluster.type: workers come from one of them")
+            raise ValueError("names both scheduler_address and cluster.type: leave one of these two empty")
         return self
 
     @property

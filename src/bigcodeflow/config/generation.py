@@ -188,12 +188,12 @@ class GenerationConfig(SettingsModel):
     def _names_a_provider(cls, model: str) -> str:
         provider, separator, name = model.partition(":")
         if model and not (separator and provider and name):
-            raise ValueError("is PROVIDER:NAME, such as openai:gpt-4o or vllm:Qwen/Qwen2.5-Coder-7B-Instruct")
+            raise ValueError("must be PROVIDER:NAME, such as openai:gpt-4o or vllm:Qwen/Qwen2.5-Coder-7B-Instruct")
         return model
 
 
 def _reasons(model: str, sampling: Mapping[str, Any]) -> bool:
-    """Tell if a model reasons with these settings; without settings for it, the model's name decides."""
+    """Return True for a reasoning model: settings of reasoning in ``sampling`` decide, else the model's name."""
     effort, budget = sampling.get("reasoning_effort"), sampling.get("reasoning_tokens")
     if effort is not None or budget is not None:
         return bool(budget) or effort not in (None, "none")
@@ -213,5 +213,5 @@ def template_sha256(split: str, form: str, config: PromptConfig) -> str:
 
 
 def answer_beginning(config: PromptConfig) -> str:
-    """Return the text with which the answer starts, for prompts of the form `prefill`."""
+    """Return the text that a prompt of the form `prefill` gives as the beginning of the model's answer."""
     return f"{config.response_prefix or RESPONSE_PREFIX}\n{FENCE}python\n"

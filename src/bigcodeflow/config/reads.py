@@ -144,7 +144,7 @@ READS: Mapping[str, Reads] = {
 
 
 def view(config: M, paths: Iterable[str]) -> M:
-    """Return a copy of the settings with only those that a path names; reading another raises AttributeError."""
+    """Return a copy of ``config`` with only the settings in ``paths``; other settings raise AttributeError if read."""
     below: dict[str, list[str]] = {}
     for path in paths:
         name, _, rest = path.partition(".")

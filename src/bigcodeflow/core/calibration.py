@@ -1,4 +1,4 @@
-"""Calibration: put the task's setup in front of a solution, so that answers that leave it out still run.
+"""Calibration: put the task's setup in front of a solution, so that an answer that omits the setup still runs.
 
 Solutions are stored without the setup; only this module builds the text that is executed.
 """
@@ -9,7 +9,10 @@ AS_TEXT = "# load_program gets the solution as text.\n"
 
 
 def calibrate(code_prompt: str, solution: str) -> str:
-    """Join code_prompt, empty body and solution as the original does; after AS_TEXT, load the solution as text."""
+    """Return ``code_prompt`` with an empty body, followed by the solution.
+
+    If the prompt begins with AS_TEXT, a call of its function load_program with the solution as text follows instead.
+    """
     if code_prompt.startswith(AS_TEXT):
         return f"{stub_program(code_prompt)}load_program({solution!r})\n"
     return f"{code_prompt}\n    pass\n{solution}"
@@ -21,6 +24,6 @@ def stub_program(code_prompt: str) -> str:
 
 
 def executed_program(*, code_prompt: str, solution: str, variant: str) -> str:
-    """Return the program text that is executed for a solution: the solution itself if raw, else calibrated."""
+    """Return `calibrate`'s result, or only ``solution`` if ``variant`` is 'raw' and the prompt has no AS_TEXT."""
     is_alone = variant == "raw" and not code_prompt.startswith(AS_TEXT)
     return solution if is_alone else calibrate(code_prompt, solution)

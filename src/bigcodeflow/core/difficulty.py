@@ -37,7 +37,7 @@ LEVELS: Mapping[str, Difficulty] = MappingProxyType(
 
 
 def parse_difficulty(text: str) -> Difficulty:
-    """Return the range for a level's name or a text such as '0-0.2'; a ValueError explains any other text."""
+    """Return the range for a level's name or a text such as '0-0.2'; raise ValueError for any other text."""
     wanted = text.strip().lower()
     if wanted in LEVELS:
         return LEVELS[wanted]
@@ -59,5 +59,5 @@ def published_solve_rates() -> Mapping[str, float]:
 
 
 def tasks_of(difficulty: Difficulty) -> frozenset[str]:
-    """Return the ids of BigCodeBench's tasks whose shipped solve rate lies in a range."""
+    """Return the ids of BigCodeBench's tasks whose shipped solve rate lies in the range."""
     return frozenset(task_id for task_id, rate in published_solve_rates().items() if difficulty.holds(rate))

@@ -14,25 +14,25 @@ _FENCES = re.compile(r"`{3,}")
 
 
 def visible(text: str) -> str:
-    r"""Spell out every control character, such as ``\x1b``, so that a terminal shows it and does not obey it.
+    r"""Replace every control character by its escape, such as ``\x1b``, so that it has no effect on a terminal.
 
-    Line feeds and tabs stay.
+    Line feeds and tabs are kept.
     """
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
-    """Return the visible text in one line."""
+    """Return the text in one line, with control characters escaped (see `visible`)."""
     return " ".join(visible(text).split())
 
 
 def markdown_text(text: str) -> str:
-    """Escape a text as one line of Markdown without markup; it also fits a table's cell."""
+    """Return the text as one line of Markdown with all markup escaped, also usable as the cell of a table."""
     return _MARKDOWN.sub(r"\\\g<0>", one_line(text)).replace("<", "&lt;")
 
 
 def markdown_block(text: str, language: str = "") -> str:
-    """Put a text into a fenced block that no fence within the text can end."""
+    """Return the text as a fenced Markdown block, whose fence is longer than every fence in the text."""
     longest = max((len(fence) for fence in _FENCES.findall(text)), default=2)
     fence = "`" * (longest + 1)
     shown = visible(text).removesuffix("\n")
@@ -40,7 +40,7 @@ def markdown_block(text: str, language: str = "") -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return the text as one line that no spreadsheet takes for a formula."""
+    """Return the text as one line that no spreadsheet interprets as a formula."""
     line = one_line(text)
     return f"'{line}" if line[:1] in {"=", "+", "-", "@"} else line
 

@@ -1,4 +1,4 @@
-"""Files that set environment variables, such as keys: one NAME=value a line, as a shell or Docker reads them."""
+"""Read files that set environment variables, such as keys: each line is NAME=value, as for a shell or Docker."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _VALUE = re.compile(
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """Read the variables of a file; error messages name its lines, never their content.
+    """Read the variables of a file; error messages give a line's number, but not its content, which may be secret.
 
     Raises:
         ConfigError: the file cannot be read, or a line sets no variable.
@@ -24,7 +24,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not a text file"
         raise ConfigError(f"--env-file {path} cannot be read ({reason}): name a file of lines NAME=value") from None
     found = {}
     for number, line in enumerate(lines, start=1):
@@ -40,7 +40,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def take_env_file() -> None:
-    """Set the variables of the file that BIGCODEFLOW_ENV_FILE names, except those that this process has already."""
+    """Set the variables of the file that BIGCODEFLOW_ENV_FILE names, except variables that already have a value."""
     path = os.environ.get(ENV_FILE_VARIABLE)
     if path and os.path.lexists(path):  # a dangling link is a mistake and is reported
         for name, value in read_env_file(Path(path)).items():

@@ -1,7 +1,7 @@
-"""Read the shipped errata of BigCodeBench's tasks, each with a command that shows it, and corrections of some.
+"""Read the shipped errata, which are known errors of BigCodeBench's tasks, and the corrections of some tasks.
 
 An erratum applies only to the exact text that was examined: a task with the same id but another prompt, solution or
-test, such as one of a later version, has none.
+test, as in a later version of the dataset, has no erratum.
 """
 
 import hashlib
@@ -32,16 +32,16 @@ class Erratum(NamedTuple):
     evidence: str
     """Command that shows the error."""
     task_sha256: str
-    """Identity of the texts that were examined, see `task_sha256`."""
+    """Sha256 of the task's texts that were examined, see the function `task_sha256`."""
     verified: Effect
-    """Effect on the task in the verified view: keep it, replace it by its correction, or leave it out, since no verdict
-    about it would mean anything."""
+    """Effect on the task in the verified view: keep the task, replace it by its correction, or leave it out because
+    its verdicts mean nothing."""
     source: str = ""
-    """Place where it was reported or fixed, if known."""
+    """Place where the error was reported or fixed; empty if unknown."""
 
 
 def task_sha256(task: Mapping[str, Any]) -> str:
-    """Return the identity of a task's prompt, solution and test."""
+    """Return the sha256 that identifies a task's prompt, solution and test."""
     text = "\0".join(str(task[name]) for name in _TEXTS)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -53,11 +53,11 @@ def errata() -> tuple[Erratum, ...]:
     try:
         return tuple(Erratum(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8")))
     except (TypeError, yaml.YAMLError) as error:
-        raise ArtifactError(f"{path}: is not a valid list of errata ({error}): reinstall bigcodeflow") from None
+        raise ArtifactError(f"{path} is not a valid list of errata ({error}): reinstall bigcodeflow") from None
 
 
 def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
-    """Return the errata of a task; empty if its texts are not exactly those that were examined."""
+    """Return the errata of a task; empty if its prompt, solution or test differs from the examined version."""
     mine = [one for one in errata() if one.task == task["task_id"]]
     identity = task_sha256(task) if mine else ""
     return [one for one in mine if one.task_sha256 == identity]
@@ -65,7 +65,7 @@ def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
 
 @cache
 def corrections() -> Mapping[str, Mapping[str, Any]]:
-    """Read the corrections (id and changed fields of the task), by the sha256 of the task's original texts."""
+    """Read the corrections: a mapping from the sha256 of a task's original texts to its id and changed fields."""
     lines = shipped(_CORRECTIONS).read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
     return MappingProxyType({row.pop("task_sha256"): MappingProxyType(row) for row in rows})
@@ -73,13 +73,13 @@ def corrections() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def facts_sha256() -> str:
-    """Return the sha256 of both files, errata and corrections, for the keys of artifacts that depend on them."""
+    """Return a sha256 of the files of errata and corrections; the keys of artifacts that depend on both include it."""
     content = b"\0".join(shipped(name).read_bytes() for name in (_ERRATA, _CORRECTIONS))
     return hashlib.sha256(content).hexdigest()
 
 
 def correction_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields that have another value in the verified view; empty for most tasks."""
+    """Return a task's correction for the verified view: its id and the changed fields; empty if there is none."""
     wanted = any(one.verified == "correct" for one in errata_of(task))
     return corrections()[task_sha256(task)] if wanted else {}
 
@@ -90,5 +90,5 @@ def is_left_out(task: Mapping[str, Any]) -> bool:
 
 
 def is_judged_alike(task: Mapping[str, Any]) -> bool:
-    """Tell if a verdict also holds in the verified view, because the view keeps the task, prompts and test."""
+    """Tell if the verified view keeps the task with unchanged prompts and test, so that verdicts hold in both views."""
     return not is_left_out(task) and set(correction_of(task)) <= {"task_id", "canonical_solution", "doc_struct"}

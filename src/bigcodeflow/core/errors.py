@@ -1,4 +1,4 @@
-"""Every error that a user can meet, as one tree.
+"""Errors with messages for users, as a tree of classes.
 
 BigCodeFlowError                 what is wrong, where, and what to do: one line, shown without a traceback
 ├── ConfigError                  a preset, an override or a combination of settings
@@ -24,14 +24,14 @@ class BigCodeFlowError(Exception):
 
 
 def error_message(error: BaseException) -> str:
-    """Return the text of another library's error in one line; its class name if the text is empty."""
+    """Return the text of another library's error in one line; the error's class name if the text is empty."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def problem_lines(problems: Sequence[str]) -> str:
-    """Join problems to one text: at most five of one kind, then the number of the others; at most 20 lines in all.
+    """Join problems to a text of at most 20 lines: at most five problems of each kind, then the number left out.
 
-    Problems with the same remedy, which is what follows the last colon, are of one kind.
+    Problems are of the same kind if they have the same remedy, which is the text after the last colon.
     """
     kinds: dict[str, list[str]] = {}
     for problem in problems:
@@ -39,7 +39,7 @@ def problem_lines(problems: Sequence[str]) -> str:
     shown = []
     for alike in kinds.values():
         shown += [*alike[:_SHOWN], *([f"… and {len(alike) - _SHOWN:,} more like these"] if alike[_SHOWN:] else [])]
-    return "\n".join([*shown[:_LINES_SHOWN], *(["… and others: correct these first"] if shown[_LINES_SHOWN:] else [])])
+    return "\n".join([*shown[:_LINES_SHOWN], *(["… and more: correct these first"] if shown[_LINES_SHOWN:] else [])])
 
 
 class ConfigError(BigCodeFlowError):
@@ -63,7 +63,7 @@ class EnvironmentUnusableError(BigCodeFlowError):
 
 
 class SandboxUnavailableError(BigCodeFlowError):
-    """The requested isolation is not available on this machine."""
+    """Requested isolation that is not available on this machine."""
 
 
 class ExecutionError(BigCodeFlowError):

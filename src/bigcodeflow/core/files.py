@@ -16,7 +16,7 @@ from filelock import FileLock
 
 
 def write_atomically(target: Path, content: bytes, *, compress: bool = False) -> Path:
-    """Write a file that is complete or absent at any time; gzip it without a time stamp if `compress` is set."""
+    """Write a file so that it is complete or absent at any time; with ``compress``, gzip it without a time stamp."""
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     aside.write_bytes(gzip.compress(content, mtime=0) if compress else content)
@@ -40,7 +40,7 @@ def bytes_of(path: Path) -> bytes | None:
 
 @contextmanager
 def replaced_folder(target: Path) -> Iterator[Path]:
-    """Yield a new folder to write into, then replace the target by it; with several writers the last one wins."""
+    """Yield a new folder to write into, and let it replace ``target`` at the end; the last of several writers wins."""
     aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.tmp")
     aside.mkdir(parents=True)
     try:
@@ -63,7 +63,7 @@ def replaced_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(path: Path, *, blocking: bool = True) -> Iterator[None]:
-    """Hold an advisory lock (flock), which ends with its process; raise TimeoutError if taken and not `blocking`."""
+    """Hold a file lock in a with block; if another process holds it, wait if ``blocking``, else raise TimeoutError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without flock, filelock would treat a file's existence as a lock, which outlives a killed process.
     with FileLock(path, blocking=blocking, fallback_to_soft=False):
@@ -71,7 +71,7 @@ def locked(path: Path, *, blocking: bool = True) -> Iterator[None]:
 
 
 class AppendLog:
-    """A file of JSON lines that one writer appends to; a line counts once its line break is written.
+    """Log file of JSON lines with a single writer; a line counts once its line break is written.
 
     A killed process loses no appended line. A power failure may lose lines appended after the last `sync`.
     """
@@ -83,13 +83,13 @@ class AppendLog:
         self.path, self.descriptor = path, os.open(path, flags, 0o644)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append one record as a line; after an OSError append no more, since the last line may be incomplete."""
+        """Append a record as a line. After an OSError, the last line may be incomplete: append nothing more."""
         line = memoryview(json.dumps(record, separators=(",", ":")).encode() + b"\n")
         while line:
             line = line[os.write(self.descriptor, line) :]
 
     def sync(self) -> None:
-        """Wait until everything that was appended is on the disk; may run in another thread than `append`."""
+        """Wait until all appended lines are on the disk; `append` may run in another thread meanwhile."""
         os.fdatasync(self.descriptor)
 
     def sync_name(self) -> None:

@@ -15,7 +15,7 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Open a listening socket; do this first, since all other preparations are useless if the port is taken."""
+    """Open a listening socket. Callers do this before slower preparations, which are useless if the port is taken."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -35,7 +35,7 @@ def shown_host(host: str) -> str:
 
 @contextmanager
 def quiet_signals() -> Iterator[None]:
-    """Ignore SIGTERM and SIGINT in the block: after Uvicorn was ended by a signal, it raises the signal once more."""
+    """Run Uvicorn in a with block: it stops on SIGTERM or SIGINT, and the signal that it raises again is ignored."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:
@@ -59,7 +59,7 @@ def reach_loopback_directly(environment: MutableMapping[str, str]) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell if only this machine can reach an address."""
+    """Tell if ``host`` is a loopback address or 'localhost', which only this machine can reach."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -67,12 +67,12 @@ def is_loopback(host: str) -> bool:
 
 
 def is_own_name(host: str) -> bool:
-    """Tell if a Host header names this machine by a loopback name, which no other machine has."""
+    """Tell if a Host header has a loopback name, which always means this machine."""
     return is_loopback(name_of(host))
 
 
 def is_same_site(origin: str, host: str) -> bool:
-    """Tell if an Origin header names the server of a Host header; all loopback names count as one name."""
+    """Tell if the headers Origin and Host name the same server and port; all loopback names count as the same."""
     scheme, _, site = origin.partition("://")
     default = {"http": 80, "https": 443}.get(scheme)
     if (_port_of(site) or default) != (_port_of(host) or default):
@@ -81,7 +81,7 @@ def is_same_site(origin: str, host: str) -> bool:
 
 
 def name_of(host: str) -> str:
-    """Return the name or address in a Host header, without the port; empty if it has none."""
+    """Return the name or address in a Host header, without the port; empty if the header has no name."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:  # brackets without an address in them

@@ -12,7 +12,7 @@ def usable_cores() -> int:
 
 
 def boot_id() -> str:
-    """Return the identity of this boot of the machine; within it, pairs of process id and start time are unique."""
+    """Return an id of the machine's current boot; process id and start time identify a process only within one boot."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
@@ -20,7 +20,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the identity of the PID namespace; empty if the system has only one."""
+    """Return an id of this process's PID namespace; empty if the system has no PID namespaces."""
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:

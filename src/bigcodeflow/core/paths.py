@@ -14,7 +14,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.\-]+):/+(.+)")
 
 
 def shipped(relative: str) -> Path:
-    """Return the path of a shipped file or folder: inside the package of a wheel, or at the top level of a checkout."""
+    """Return the path of the shipped file or folder ``relative``, in the installed package or else in the checkout."""
     for root in (_PACKAGE, _CHECKOUT):
         path = root / relative
         if path.exists():
@@ -23,13 +23,13 @@ def shipped(relative: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the product's folder in the user's cache."""
+    """Return the product's folder inside the user's cache folder (XDG_CACHE_HOME, or ~/.cache)."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser().resolve() / "bigcodeflow"
 
 
 def user_path(text: str | Path) -> Path:
-    """Expand ``~`` in a path that a user wrote; raise a ConfigError with the reason if no such path can exist."""
+    """Return the path that a user wrote, with ``~`` expanded; raise ConfigError if the text cannot be a path."""
     try:
         path = Path(text).expanduser()
         os.lstat(path)
@@ -47,9 +47,9 @@ def _shown(text: str | Path) -> str:
 
 
 def located(location: str) -> Path | str:
-    """Return a store's location: a folder of this machine, or a URL without a slash at its end.
+    """Return the location of a store: the path of a local folder, or a URL without a slash at its end.
 
-    ``s3:/bucket`` means ``s3://bucket``: converting a URL to a path drops one slash.
+    ``s3:/bucket`` is read as ``s3://bucket``, since a URL that is converted to a path loses a slash.
     """
     found = _URL.fullmatch(location)
     if found is None:

@@ -39,26 +39,30 @@ _Kind = TypeVar("_Kind")
 
 @cache
 def study_entries() -> Mapping[str, EntryPoint]:
-    """Return the entry points of installed studies by name, sorted; of equal names, this package's study counts."""
+    """Return the entry points of installed studies by name, sorted; invalid and reserved names are left out."""
     found = plugin_entries(GROUP).items()
     return {name: entry for name, entry in found if _NAME.fullmatch(name) and name not in _TAKEN}
 
 
 @cache
 def loaded_study(name: str) -> Any:
-    """Load a study by its name; log a warning and return None if one of another distribution cannot be loaded."""
+    """Load a study by its name; if another distribution's study cannot be loaded, log a warning and return None."""
     study = _loaded(study_entries()[name])
     return study() if study else None
 
 
 def plugin_entries(group: str) -> Mapping[str, EntryPoint]:
-    """Return the entry points of a group by name, sorted; of equal names, this package's counts."""
+    """Return a group's entry points by name, sorted; of several with the same name, this distribution's is chosen."""
     by_name = {one.name: one for one in sorted(entry_points(group=group), key=lambda one: is_own(one.value))}
     return dict(sorted(by_name.items()))
 
 
 def load_plugin(path: str, subject: str, extra: str = "") -> Any:
-    """Load MODULE:NAME; raise ConfigError if another distribution's cannot be loaded, or if it needs our ``extra``."""
+    """Load the plug-in at ``path``, which is MODULE:NAME; error messages begin with ``subject``, such as 'the space'.
+
+    Raise ConfigError if another distribution's plug-in cannot be loaded, or if a package of the pip extra ``extra``
+    is missing.
+    """
     try:
         return resolve_name(path)
     except Exception as error:
@@ -72,7 +76,7 @@ def load_plugin(path: str, subject: str, extra: str = "") -> Any:
 
 
 def call_plugin(path: str, subject: str, *arguments: Any, returns: type[_Kind]) -> _Kind:
-    """Load MODULE:NAME and call it; raise ConfigError if another distribution's cannot be loaded, or fails."""
+    """Call the plug-in at ``path``; raise ConfigError if its result is not a ``returns``, or others' plug-ins fail."""
     plugin = load_plugin(path, subject)
     try:
         found = plugin(*arguments)
@@ -81,12 +85,12 @@ def call_plugin(path: str, subject: str, *arguments: Any, returns: type[_Kind]) 
             raise
         raise ConfigError(f"{subject} is a plug-in, {path}, that fails: {type(error).__name__}: {error}") from None
     if not isinstance(found, returns):
-        raise ConfigError(f"{subject} is a plug-in, {path}, that returns no {returns.__name__}")
+        raise ConfigError(f"{subject} is a plug-in, {path}, whose result is not a {returns.__name__}: correct it")
     return found
 
 
 def loaded_plugins(group: str, kind: type = object) -> dict[str, Any]:
-    """Return the loaded plug-ins of a group by name, sorted; a warning names each that is of no use, and why."""
+    """Load a group's plug-ins by name; leave out, with a warning, plug-ins that fail to load or are not a ``kind``."""
     found = {}
     for name, entry in plugin_entries(group).items():
         plugin = _loaded(entry)
@@ -95,14 +99,14 @@ def loaded_plugins(group: str, kind: type = object) -> dict[str, Any]:
         if isinstance(plugin, kind):
             found[name] = plugin
         else:
-            problem = f"it is a {type(plugin).__name__}, no {kind.__name__}"
+            problem = f"it is a {type(plugin).__name__}, but must be a {kind.__name__}"
             logger.warning("plug-in %s (%s) is left out: %s", name, entry.value, problem)
     return found
 
 
 @cache
 def benchmark_of(source: str) -> Any:
-    """Return the benchmark plug-in that a ``dataset.source`` such as NAME, NAME=FILE or NAME@VERSION names, or None."""
+    """Return the benchmark plug-in that a ``dataset.source`` names (NAME, NAME=FILE, NAME@VERSION), else None."""
     name = re.split("[=@#]", source, maxsplit=1)[0]
     entry = plugin_entries("bigcodeflow.datasets").get(name)
     return entry and _loaded(entry)
@@ -112,8 +116,8 @@ def benchmark_of(source: str) -> Any:
 def benchmark_name(source: str) -> str:
     """Return the name of the benchmark of a ``dataset.source``; empty for task files.
 
-    It is 'starter', 'bigcodebench', or a dataset's name without its owner; a plug-in's file follows if it has another
-    name, as in 'code_generation_lite test6'.
+    The name is 'starter', 'bigcodebench', or a dataset's name without its owner. If the source names a file with
+    another name, the file's name is added, as in 'code_generation_lite test6'.
     """
     found = _DATASET.fullmatch(source)
     if source.startswith("bigcode/bigcodebench"):
@@ -125,7 +129,7 @@ def benchmark_name(source: str) -> str:
 
 
 def shown_benchmark(source: str) -> str:
-    """Return the name of the benchmark in titles, which do not name BigCodeBench, its starter set, and task files."""
+    """Return the benchmark's name for titles; empty for BigCodeBench, its starter set and task files."""
     name = benchmark_name(source)
     return "" if name in ("bigcodebench", "starter") else name
 
@@ -141,11 +145,11 @@ def _loaded(entry: EntryPoint) -> Any:
 
 
 def foreign_studies() -> dict[str, Any]:
-    """Return the studies that other distributions bring, by name."""
+    """Return the loaded studies of other distributions, by name."""
     names = [name for name, entry in study_entries().items() if not is_own(entry.value)]
     return {name: study for name in names if (study := loaded_study(name)) is not None}
 
 
 def is_own(path: str) -> bool:
-    """Tell if MODULE:NAME is of this distribution."""
+    """Tell if the object at ``path``, MODULE:NAME, belongs to this distribution."""
     return path.partition(":")[0].partition(".")[0] in _OWN

@@ -24,30 +24,30 @@ class OpenItem(NamedTuple):
     task_id: str
     since: datetime
     limit_seconds: float
-    """CPU time limit; time in which it waits for a core or is paused does not count."""
+    """Limit of the execution's CPU time; waiting for a core and pauses do not count."""
     variant: str = ""
     """Variant of the sample; empty for an execution that checks a pass."""
     sample_index: int | None = None
 
     def seconds(self, now: datetime) -> float:
-        """Return the seconds since it started."""
+        """Return the seconds from the start of the execution until ``now``."""
         return max(0.0, (now - self.since).total_seconds())
 
 
 class Status(NamedTuple):
-    """State of a stage's work, apart from the number of finished units."""
+    """State of a stage's work, which is reported together with the number of finished units (such as samples)."""
 
     open_items: int = 0
     """Number of executions under way."""
     longest: Sequence[OpenItem] = ()
     """Executions that have been under way longest, the longest first; at most MOST_NAMED."""
     eta_seconds: float | None = None
-    """Expected time until all is finished; None if the stage makes no estimate."""
+    """Expected seconds until the stage is finished; None if the stage makes no estimate."""
     outcomes: Mapping[str, int] = MappingProxyType({})
-    """Final verdicts of samples by failure kind, those of passes under ''; empty if the stage does not count them."""
+    """Numbers of judged samples by failure kind, passes under ''; empty if the stage does not count them."""
 
     def in_words(self, now: datetime | None = None) -> str:
-        """Describe the number of open items, and the longest with its limit; empty if nothing is known."""
+        """Return a text with the number of items under way and the longest-running item; empty if there is none."""
         if not self.longest:
             return f"{self.open_items:,} open" if self.open_items else ""
         first = self.longest[0]
@@ -66,7 +66,7 @@ class Pace:
         self._points: deque[tuple[float, float]] = deque()
 
     def eta_seconds(self, done: float, total: float) -> float | None:
-        """Estimate the seconds until all is done; None if too little is known, or nothing was done recently."""
+        """Estimate the seconds until ``done`` reaches ``total``; None in the first seconds and without progress."""
         now = self._seconds_now()
         if not self._points or now - self._points[-1][0] >= _SECONDS_BETWEEN_POINTS:
             self._points.append((now, done))
@@ -79,7 +79,7 @@ class Pace:
 
 
 def duration_text(seconds: float) -> str:
-    """Format a duration in seconds, minutes or hours, by its length."""
+    """Format a duration in a fitting unit, such as '95 s', '12 min' or '3.5 h'."""
     if seconds < _SECONDS_IN_SECONDS:
         return f"{seconds:.0f} s"
     if seconds < _SECONDS_IN_MINUTES:
@@ -88,16 +88,16 @@ def duration_text(seconds: float) -> str:
 
 
 class Progress(Protocol):
-    """Callback with the number of finished units, the total, a short note, and the status of open items.
+    """Callback with the number of finished units (such as samples), their total, a short note, and a `Status`.
 
-    A stage may call it any number of times.
+    A stage may call this function any number of times.
     """
 
     def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None: ...
 
 
 class StageProgress:
-    """A stage's latest report, in words for people."""
+    """Latest progress report of a stage, with properties that put it into words."""
 
     def __init__(self, title: str, seconds_now: Callable[[], float] = time.monotonic) -> None:
         self.title = title
@@ -106,24 +106,24 @@ class StageProgress:
         self._eta_seconds: float | None = None
 
     def update(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
-        """Record a report."""
+        """Record a progress report, which replaces the former report."""
         self.finished, self.total, self.note, self.status = finished, total, note, status
         self._eta_seconds = self._pace.eta_seconds(finished, total)
 
     @property
     def eta_seconds(self) -> float | None:
-        """Expected seconds until all is done: the stage's own estimate, else by the rate of the last minutes."""
+        """Expected seconds until the stage ends: the stage's own estimate, else an estimate from the recent rate."""
         return self._eta_seconds if self.status.eta_seconds is None else self.status.eta_seconds
 
     @property
     def remark(self) -> str:
-        """Text that the numbers do not contain (note, open items, time left); empty if there is none."""
+        """Note, open items and expected time left, as text; empty if nothing is known."""
         eta = self.eta_seconds
         left = f"about {duration_text(eta)} left" if eta is not None and self.finished < self.total else ""
         return "; ".join(filter(None, (self.note, self.status.in_words(), left)))
 
     @property
     def line(self) -> str:
-        """Whole report in one line."""
+        """Report in one line: title, number of finished units, and remark."""
         counted = f"{self.finished:,} of {self.total:,}" if self.total else "under way"
         return f"{self.title}: {counted}" + (f" ({self.remark})" if self.remark else "")

@@ -217,12 +217,12 @@ QUARANTINE = _schema(
 
 
 def study_schema(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
-    """Return the schema of a study's result; the grain describes one row of a result."""
+    """Return the schema of a study's result table; ``grain`` says what a row of the table is."""
     return _schema(*columns).with_metadata({"grain": grain})
 
 
 def study_schemas() -> dict[str, pa.Schema]:
-    """Return the schemas of all installed studies by name."""
+    """Return the schemas of the results of all installed studies, by the study's name."""
     return {name: study.schema for name in study_entries() if (study := loaded_study(name)) is not None}
 
 
@@ -231,7 +231,7 @@ HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "do
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Build a table of the rows; replace lone surrogates, which programs and answers may hold and Arrow refuses."""
+    """Build a table from rows; replace lone surrogates in texts, because Arrow rejects such texts."""
     rows = list(rows)
     try:
         return pa.Table.from_pylist(rows, schema=schema)

@@ -24,7 +24,7 @@ _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
 
 def address(url: str) -> str:
-    """Check an address before it is stored, and strip slashes at its end; ValueError if it holds a password or key."""
+    """Return the URL without slashes at its end; raise ValueError if it contains a password or a key."""
     parts = urlsplit(url)
     if parts.password is not None or any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query)):
         raise ValueError("holds a password or key, which would be stored: put it into an environment variable instead")
@@ -43,7 +43,7 @@ _SPELLINGS = {
 
 
 def _label(name: str, _: object) -> str:
-    """Return a field's label in a form: memory_mib is 'Memory, MiB', base_url 'Base URL'."""
+    """Return a field's label in the UI's form, such as 'Memory, MiB' for memory_mib and 'Base URL' for base_url."""
     words = name.split("_")
     unit = _UNITS.get(words[-1]) if len(words) > 1 else None
     text = " ".join(_SPELLINGS.get(word, word) for word in (words[:-1] if unit else words))
@@ -65,7 +65,7 @@ class SettingsModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _off_is_a_word(cls, value: object, info: ValidationInfo) -> object:
-        """Restore the word off, which YAML reads as false, and take the text of a path."""
+        """Convert False to 'off' in fields that permit 'off', since YAML reads off as false; convert a path to text."""
         if isinstance(value, PurePath):
             return str(value)
         choices = typing.get_args(cls.model_fields[info.field_name or ""].annotation)
@@ -75,14 +75,14 @@ class SettingsModel(BaseModel):
         return [*type(self).model_fields, "model_copy", "model_dump"]
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the settings that are not the default: with all of them, a run's are longer than a screen."""
+        """Yield only the settings that differ from their defaults, since all settings would not fit on a screen."""
         fields = type(self).model_fields.items()
         given = ((name, getattr(self, name), field.get_default(call_default_factory=True)) for name, field in fields)
         return ((name, value) for name, value, default in given if value != default)
 
 
 class SettingOption(NamedTuple):
-    """Option for one setting: its type, bounds, choices and help are those of the field."""
+    """Command-line option for a setting; its type, bounds, choices and help come from the setting's field."""
 
     path: str
     """Path of the setting, such as 'execution.workers'."""
@@ -113,12 +113,12 @@ SET = SettingOption("overrides", "set", help="Any other setting, such as executi
 
 
 def as_name(text: str) -> str:
-    """Replace each run of characters that a name must not hold by a dash."""
+    """Convert a text to a name: each sequence of characters other than letters, digits and ``._-+`` becomes a dash."""
     return _FOREIGN.sub("-", text).strip("-")
 
 
 def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """Return a copy of the settings with values on top; their keys may be paths such as 'generation.sampling.seed'."""
+    """Return a copy of ``settings`` overridden by ``values``, whose keys may be paths such as 'dataset.split'."""
     result = _copy(settings)
     for path, value in flattened(values):
         set_by_path(result, path, value, origin)
@@ -126,17 +126,17 @@ def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) 
 
 
 def set_by_path(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
-    """Set one value in place and create the sections above it; raise a ConfigError if one of them is a value."""
+    """Set a value at ``path``, creating missing sections; raise ConfigError if a value is where a section must be."""
     section = settings
     for number, part in enumerate(path[:-1], start=1):
         section = section.setdefault(part, {})
         if not isinstance(section, dict):
-            raise ConfigError(f"{origin}: {'.'.join(path[:number])} is a value, not a section")
+            raise ConfigError(f"{origin}: {'.'.join(path[:number])} is a value, not a section: remove any key below it")
     section[path[-1]] = value
 
 
 def flattened(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield each single value with its path; split sections and dotted names alike."""
+    """Yield each setting's path (below ``above``) and value: ``{'a': {'b.c': 1}}`` gives ``('a', 'b', 'c'), 1``."""
     for name, value in values.items():
         path = (*above, *name.split("."))
         if isinstance(value, Mapping) and value:
@@ -148,9 +148,9 @@ def flattened(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
 def validated(
     model: type[S], settings: Mapping[str, Any], origin: str, origins: Mapping[Path, str] = MappingProxyType({})
 ) -> S:
-    """Return the settings as an instance of their model; raise a ConfigError with a line for each problem.
+    """Return the settings as an instance of ``model``; raise ConfigError with a line for each invalid setting.
 
-    Messages name the origin of the settings; ``origins`` names another one for values at a path and below it.
+    Messages begin with the setting's source: the text that ``origins`` has for its path, else ``origin``.
     """
     try:
         return model.model_validate(settings)
@@ -177,7 +177,7 @@ def _problem(item: Any, model: type[SettingsModel], origin: str, origins: Mappin
 
 
 def section_of(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
-    """Return the model of a nested section; list indexes in the location are skipped."""
+    """Return the model of the nested section at ``location``; indexes of lists are skipped."""
     for part in location:
         if isinstance(part, str):
             annotation = model.model_fields[part].annotation

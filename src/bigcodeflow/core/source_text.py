@@ -1,6 +1,6 @@
-"""Source text of Python programs: syntax trees, the text of their nodes, edits of it, and the uses of a variable.
+"""Source text of a Python program: its syntax tree, the text of a node, edits of the text, and uses of a variable.
 
-Positions are bytes of the text in UTF-8, in which Python's parser counts columns.
+Positions are byte offsets in the UTF-8 form of the text, since Python's parser counts columns in bytes.
 """
 
 import ast
@@ -22,7 +22,7 @@ _SHOWN = re.compile(rb"[\s,)]*=(?!=)")
 
 
 class UnsafeError(Exception):
-    """Raised if a text cannot be changed with certainty that its meaning stays; the message says why."""
+    """Error for a planned edit that might change what the program does; the message gives the reason."""
 
 
 class Edit(NamedTuple):
@@ -34,12 +34,12 @@ class Edit(NamedTuple):
 
 
 def called_name(call: ast.Call) -> str:
-    """Return the last name of the called function, such as 'assertEqual'; empty if it has none."""
+    """Return the last name of the called function, such as 'assertEqual'; empty if the function has no name."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Return the text with all edits made; they may be in any order and repeated, but must not overlap."""
+    """Return the text with all edits applied; edits may be in any order and repeated, but must not overlap."""
     content, parts, done = text.encode(), list[bytes](), 0
     for edit in sorted(set(edits)):
         if edit.start < done:
@@ -50,7 +50,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 class SourceText:
-    """Text with its syntax tree and the positions of nodes, also of those within f-strings."""
+    """Text with its syntax tree and the positions of nodes, also of nodes inside f-strings."""
 
     def __init__(self, text: str) -> None:
         self.text, self.content = text, text.encode("utf-8", "surrogatepass")
@@ -62,7 +62,7 @@ class SourceText:
         try:
             return untrusted_text.parse(self.text)
         except untrusted_text.REFUSALS as error:
-            raise UnsafeError(f"it cannot be parsed: {error}") from None
+            raise UnsafeError(f"the program cannot be parsed: {error}") from None
 
     def span(self, node: _Place) -> tuple[int, int]:
         """Return the position of a node's first byte and the position after its last byte."""
@@ -82,23 +82,23 @@ class SourceText:
         return bisect_right(self._starts, position)
 
     def renamed(self, start: int, name: str, new_name: str) -> Edit:
-        """Return the edit of a name at a position; raise UnsafeError if the text has another spelling there."""
+        """Return the edit that replaces ``name`` at ``start``; raise UnsafeError if other text is at ``start``."""
         end = start + len(name.encode())
         if self.content[start:end] != name.encode():
-            raise UnsafeError(f"{name} is spelled in another way")
+            raise UnsafeError(f"the program spells {name} in another way, such as with other Unicode characters")
         return Edit(start, end, new_name)
 
     def keeping_lines(self, edit: Edit) -> Edit:
-        """Pad an edit with line breaks to as many as it replaces; before the last bracket if it is in brackets."""
+        """Add the line breaks that the edit would remove, so that all later lines of the text keep their numbers."""
         lines = "\n" * (self.content.count(b"\n", edit.start, edit.end) - edit.text.count("\n"))
         is_enclosed = edit.text.startswith("(")
         return edit._replace(text=f"{edit.text[:-1]}{lines})" if is_enclosed else f"{edit.text}{lines}")
 
     def uses(self, nodes: Iterable[ast.AST], name: str) -> Iterator[ast.Name]:
-        """Yield the Name nodes, in some nodes of a function's body, that refer to its variable ``name``.
+        """Yield the Name nodes of a function's variable ``name``; ``nodes`` are the parts of its body to search.
 
         Raises:
-            UnsafeError: the variable is bound or read where the tree has no separate place for its name.
+            UnsafeError: the variable is bound or read without a Name node, such as by ``import`` or ``eval``.
         """
         for node in nodes:
             self._refuse_other_use(node, name)
@@ -109,21 +109,21 @@ class SourceText:
     def _refuse_other_use(self, node: ast.AST, name: str) -> None:
         match node:
             case ast.Call(func=ast.Name(id=function)) if function in _BY_NAME:
-                raise UnsafeError(f"{function}() may read variables by their names")
+                raise UnsafeError(f"the program calls {function}(), which may read variables by their names")
             # pandas reads @name in the text of a query as the caller's variable.
             case ast.Constant(value=str(text)) if f"@{name}" in text:
-                raise UnsafeError(f"a string names @{name}")
+                raise UnsafeError(f"a string contains @{name}, which pandas may read as the variable")
             case ast.FormattedValue(value=value):
                 # Python 3.11 counts the braces to a tuple without brackets.
                 last = value.elts[-1] if isinstance(value, ast.Tuple) and value.elts else value
                 if _SHOWN.match(self.content, self.span(last)[1]) and any(self.uses([value], name)):
-                    raise UnsafeError(f"an f-string shows the name {name}")
+                    raise UnsafeError(f"an f-string with = prints the name {name}, so the output would change")
         if name in _bound_without_place(node):
-            raise UnsafeError(f"{name} is bound by {type(node).__name__}")
+            raise UnsafeError(f"{type(node).__name__} binds {name}, but the syntax tree has no position of this name")
 
 
 def _parts_with(node: ast.AST, name: str) -> list[ast.AST]:
-    """Return the nodes below a node in which a name means the same variable as around it."""
+    """Return the child nodes of ``node`` in which ``name`` means the same variable as outside ``node``."""
     parts = list(ast.iter_child_nodes(node))
     match node:
         case ast.JoinedStr(values=values):
@@ -141,7 +141,7 @@ def _parts_with(node: ast.AST, name: str) -> list[ast.AST]:
 
 
 def _binds(scope: Function | ast.Lambda | ast.ClassDef, body: Iterable[ast.AST], name: str) -> bool:
-    """Tell if a nested function has its own variable of that name; raise UnsafeError if a nested class has one."""
+    """Tell if the nested ``scope`` has its own variable ``name``; if so, and if it is a class, raise UnsafeError."""
     is_class = isinstance(scope, ast.ClassDef)
     arguments = () if isinstance(scope, ast.ClassDef) else ast.walk(scope.args)
     if any(isinstance(node, ast.arg) and node.arg == name for node in arguments):
@@ -152,12 +152,12 @@ def _binds(scope: Function | ast.Lambda | ast.ClassDef, body: Iterable[ast.AST],
     stores = (node.id for node in own if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
     is_bound = name in stores or any(name in _bound_without_place(node) for node in own)
     if is_bound and is_class:
-        raise UnsafeError(f"a class within binds {name}")
+        raise UnsafeError(f"a nested class has its own variable {name}, so the name is ambiguous there")
     return is_bound
 
 
 def _own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without the inside of nested scopes and without targets of comprehensions."""
+    """Yield the nodes of a scope, without the contents of nested scopes and the targets of comprehensions."""
     for node in nodes:
         yield node
         if isinstance(node, ast.comprehension):
@@ -167,7 +167,7 @@ def _own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _bound_without_place(node: ast.AST) -> list[str | None]:
-    """Return names that a node binds or declares, and for which the tree has no node of their own."""
+    """Return the names that a node binds or declares without Name nodes, as ``import``, ``def`` and ``global`` do."""
     match node:
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             return [*names]

@@ -40,12 +40,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table's column."""
+    """Column of a table: heading, alignment, format of values, and width."""
 
     heading: str
     align: Alignment = "left"
     format: Callable[[Any], str] | None = None
-    """Converts a value other than None into text; ``cell_text`` by default."""
+    """Function that converts a value other than None to text; ``cell_text`` by default."""
     wrap: Literal["fold", "never", "elide"] = "fold"
     """Handling of text on a narrow terminal: wrap it, keep it in one line, or leave out its middle."""
     min_width: int = 0
@@ -57,7 +57,7 @@ class Column:
         return cell_text(value) if self.format is None or value is None else self.format(value)
 
     def least_width(self, texts: Iterable[str], longest: int) -> int:
-        """Return the least width that cuts no word of the texts, except words longer than `longest`."""
+        """Return the least column width that cuts no word of the texts, except words longer than ``longest``."""
         if self.wrap == "elide":
             return max(self.min_width, _SHORTEST_NAME)
         if self.wrap == "never":
@@ -89,7 +89,7 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
     ) -> Self:
-        """Make a table; a heading that is a text makes a column that is aligned left."""
+        """Make a table; a heading given as a text becomes a left-aligned column."""
         columns = [one if isinstance(one, Column) else Column(one) for one in headings]
         return cls(columns, list(rows), title, notes)
 
@@ -97,7 +97,7 @@ class Table:
     def of_records(
         cls, records: Sequence[Mapping[str, Any]], *, title: str = "", columns: Iterable[Column] = ()
     ) -> Self:
-        """Make a table of mappings with equal keys, its headings; ``columns`` format those with the same heading."""
+        """Make a table of mappings whose keys are the headings; ``columns`` replace columns with the same heading."""
         known = {column.heading: column for column in columns}
         headings = list(records[0]) if records else []
         return cls.of([known.get(one, one) for one in headings], [list(row.values()) for row in records], title=title)
@@ -108,7 +108,7 @@ class Table:
             yield [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
 
     def to_markdown(self, *, level: int = 3) -> str:
-        """Render title (as a heading of the level), notes and table; an empty text if there are no rows."""
+        """Return title (as a heading of ``level``), notes and rows as Markdown; an empty text if there are no rows."""
         if not self.rows:
             return ""
         headings = (markdown_text(column.heading) for column in self.columns)
@@ -119,7 +119,7 @@ class Table:
         return "\n\n".join([*parts, *(f"> {markdown_text(note)}" for note in self.notes), "\n".join(lines)])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render title, notes and table for a terminal; no cell is taken for rich's markup or a control sequence.
+        """Render title, notes and rows for a terminal; rich markup and control sequences in cells have no effect.
 
         No word is cut: if the columns are too narrow for their words, each row becomes a list of headings and values.
         """
@@ -175,7 +175,7 @@ class Table:
 
 
 def cell_text(value: Any) -> str:
-    """Format a value: empty for None and NaN, four significant digits of a float, a list's members with commas."""
+    """Return a value as text: empty for None and NaN, four significant digits of a float, commas between list items."""
     match value:
         case None:
             return ""
@@ -192,7 +192,7 @@ def cell_text(value: Any) -> str:
 
 
 def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int]:
-    """Distribute the room over columns, from least up to natural width, first to those that lack the least."""
+    """Return widths between ``least`` and ``natural`` with a sum of at most ``room``; small gaps are closed first."""
     widths, left = list(least), room - sum(least)
     by_want = sorted(range(len(widths)), key=lambda column: natural[column] - least[column])
     for position, column in enumerate(by_want):
@@ -203,13 +203,13 @@ def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int
 
 
 class _Elided:
-    """A name in one line; its middle is left out if the column is too narrow."""
+    """Renderable name in one line; its middle is left out if the column is too narrow."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """Measure the range from the shortest readable name to the whole name."""
+        """Return the widths of the shortest readable name and of the whole name, as minimum and maximum."""
         whole = self._text.cell_len
         return Measurement(min(whole, _SHORTEST_NAME), whole)
 

@@ -34,51 +34,51 @@ _MESSAGES: tuple[tuple[re.Pattern[str], type[BaseException]], ...] = (
 
 
 class Raised(NamedTuple):
-    """An exception as the harness would report it."""
+    """Classes of an exception, and the module that it reports as missing."""
 
     exception: str
-    """Names of the class and its bases, separated by blanks; empty if the text does not show them."""
+    """Names of the exception's class and base classes, separated by blanks; empty if the text does not show them."""
     missing_module: str
-    """Name of the missing module; empty for every other exception."""
+    """Name of the module that could not be found; empty for every other exception."""
 
 
 class Frame(NamedTuple):
-    """One line of the executed text in a traceback."""
+    """Frame of a traceback that belongs to the executed text, which consists of program and test."""
 
     line: int
-    """Line number in the text of program and test, from 1."""
+    """Line number in the executed text, from 1."""
     function: str
 
 
 def exception_line(trace: str) -> str:
-    """Return the last line of a traceback: the exception's class and the first line of its message; empty if none.
+    """Return the line of a traceback with the exception's class and the start of its message; empty if there is none.
 
-    In a chain the last traceback counts. A traceback that a message quotes does not belong to the chain.
+    In a chain of tracebacks, the last one counts. A traceback quoted inside a message does not belong to the chain.
     """
     return next((line for line in _last_traceback(trace) if line and not line[0].isspace()), "")
 
 
 def message(trace: str) -> str:
-    """Return the first line of the exception's message; the text itself if it holds no traceback."""
+    """Return the first line of the exception's message; ``trace`` itself if it contains no traceback."""
     line = exception_line(trace)
     return line.partition(": ")[2] if line else trace
 
 
 def own_frames(trace: str) -> list[Frame]:
-    """Return the frames of program and test, outermost first, without those of libraries."""
+    """Return the frames in program and test, the outermost first; frames in libraries are left out."""
     frames = takewhile(lambda line: not line or line[0].isspace(), _last_traceback(trace))
     found = (_OWN_FRAME.match(line) for line in frames)
     return [Frame(int(frame["line"]), frame["function"]) for frame in found if frame]
 
 
 def failed_import(trace: str) -> str:
-    """Return the missing module's name, or Python's message about another failed import; empty for other errors."""
+    """Return the missing module's name, or Python's message on another failed import; empty for other exceptions."""
     found = raised(trace)
     return (found.missing_module or message(trace)) if "ImportError" in found.exception.split() else ""
 
 
 def _last_traceback(trace: str) -> list[str]:
-    """Return the lines below the head of a chain's last traceback; an empty list if the text holds no traceback."""
+    """Return the lines of the last traceback of a chain, without its first line; empty if the text has no traceback."""
     lines = trace.split("\n")
     heads = [number for number, line in enumerate(lines) if line == HEAD]
     chain = [number for number in heads if number == heads[0] or (number > 1 and lines[number - 2] in CHAINED)]
@@ -86,7 +86,7 @@ def _last_traceback(trace: str) -> list[str]:
 
 
 def raised(text: str) -> Raised:
-    """Return the exception that a traceback, or a message without a traceback, describes."""
+    """Return the exception that ``text`` shows; the text is a traceback, or only the message of an exception."""
     line = exception_line(text)
     named = _NAMED.fullmatch(line) if line else None
     bare = next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)
@@ -98,7 +98,7 @@ def raised(text: str) -> Raised:
 
 
 def _class_of(name: str) -> type[BaseException]:
-    """Return the class of this name; Exception if the name is unknown."""
+    """Return the exception class for a class name from a traceback; Exception if the name is unknown."""
     last = name.rpartition(".")[2]
     if last in _FOREIGN:
         return _FOREIGN[last]

@@ -1,4 +1,4 @@
-"""Texts of other authors, such as a model's answer: read them so that none can end a run.
+"""Read texts of other authors, such as a model's answer, so that no text can end a run.
 
 Some texts keep Python's parser busy for minutes, others need a kilobyte of memory per character; the parser is not
 safe to use from two threads, and no thread can stop it. So large texts are read in a separate process, within limits.
@@ -63,17 +63,17 @@ _STRING = re.compile(
 
 
 class TooLargeError(ValueError):
-    """Refusal to parse a text, since parsing it would take minutes or gigabytes."""
+    """Error for a text that is not parsed, since the parser would need minutes or gigabytes."""
 
 
 def require_size(text: str, most: int, what: str) -> None:
-    """Raise TooLargeError for a text of more than `most` characters; ``what`` names it in messages ('a program')."""
+    """Raise TooLargeError if a text has more than ``most`` characters; ``what`` is its kind, such as 'a program'."""
     if len(text) > most:
         raise TooLargeError(f"too long to parse: {len(text):,} characters; the limit of {what} is {most:,} characters")
 
 
 def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
-    """Yield a JSONL file's lines with their numbers (1-based); raise TooLargeError above MOST_LINE_BYTES per line.
+    """Yield a JSONL file's lines with their numbers (1-based); raise TooLargeError for a line over MOST_LINE_BYTES.
 
     The byte order mark that Windows editors write at the start of files is removed, as json refuses it.
     """
@@ -84,7 +84,7 @@ def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
 
 
 def remembered(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
-    """Decorate a function of one text: cache its results for small texts."""
+    """Decorate a function that takes a text, so that its results for small texts are cached."""
     kept = lru_cache(maxsize=_MOST_REMEMBERED_TEXTS)(function)
 
     @wraps(function)
@@ -95,7 +95,7 @@ def remembered(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
 
 
 def storable(text: str) -> str:
-    """Replace every lone surrogate, which UTF-8 and therefore Parquet cannot hold.
+    """Replace every lone surrogate in a text, since UTF-8 and therefore Parquet cannot store it.
 
     Such surrogates occur in answers that were cut inside an emoji, and in programs that spell them out.
     """
@@ -103,7 +103,7 @@ def storable(text: str) -> str:
 
 
 def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.Module:
-    """Parse a program without emitting warnings; return its syntax tree, or refuse it, within seconds.
+    """Parse a program within seconds, without emitting warnings, and return its syntax tree.
 
     Raises:
         TooLargeError: the text has more than MOST_PARSED characters, or the parser would take minutes.
@@ -124,23 +124,23 @@ def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.M
 
 @contextmanager
 def parser() -> Iterator[None]:
-    """Reserve Python's parser and compiler for this thread in the block, and suppress their warnings."""
+    """Let only this thread use Python's parser and compiler inside a with block, and suppress their warnings."""
     with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def nodes_of(text: str) -> list[ast.AST]:
-    """Return all nodes of a program's syntax tree, as ast.walk yields them; none if the parser refuses the text."""
+    """Return all nodes of a program's syntax tree, in the order of ast.walk; empty if the text cannot be parsed."""
     with suppress(*REFUSALS):
         return list(ast.walk(parse(text)))
     return []
 
 
 def with_fallback(fallback: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """Decorate a function that reads one text: if it raises an exception, return ``fallback`` of its arguments.
+    """Decorate a function that reads a text: if it raises an exception, call ``fallback`` with the same arguments.
 
-    Known refusals are handled where they occur; an unforeseen error would otherwise end the run for all other samples.
+    Expected parse errors are handled where they occur. An unexpected error must not end the run for all other samples.
     """
 
     def within(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
@@ -160,9 +160,9 @@ def with_fallback(fallback: Callable[..., _Result]) -> Callable[[Callable[_Given
 
 
 def call_in_child(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-    """Call a module-level function in another process, which may parse MOST_PROGRAM_CHARACTERS; return its result.
+    """Call a module-level function in a child process that may parse MOST_PROGRAM_CHARACTERS; return the result.
 
-    Raises TooLargeError if it takes more than CPU_SECONDS or MEMORY_MIB, and CalledProcessError if it fails.
+    Raise TooLargeError if the call needs more than CPU_SECONDS or MEMORY_MIB, CalledProcessError if the call fails.
     """
     given = pickle.dumps((function, args, kwargs))
     # Without -P a module in the current folder could replace one of the standard library.
@@ -176,7 +176,7 @@ def call_in_child(function: Callable[_Given, _Result], *args: _Given.args, **kwa
 
 
 def serve_one_call() -> None:
-    """Read a pickled call from standard input and write its result to standard output, in `call_in_child`'s process."""
+    """Perform the call of `call_in_child`: read it pickled from standard input, write its result to standard output."""
     function, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the function above
     if sys.platform == "linux":  # others do not enforce it
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

@@ -1,4 +1,4 @@
-"""Tasks: from the hub, from a file, or the starter set; validated, and reduced to the part that a run judges."""
+"""Load tasks from the hub, a file, a benchmark plug-in or the starter set; validate and select them for a run."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ VERSION = 1
 def parse_source(text: str) -> FileSource | HubSource | BenchmarkSource:
     """Parse ``dataset.source``: 'starter', a file, a benchmark plug-in, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
 
-    A text with the suffix of a task file is a file, even if it also looks like a hub name.
+    A text with the suffix of a task file, such as .jsonl, names a file, even if the text also looks like a hub name.
     """
     if benchmark := benchmark_of(text):
         return benchmark_source(text, benchmark)
@@ -45,7 +45,7 @@ def parse_source(text: str) -> FileSource | HubSource | BenchmarkSource:
     if text.endswith(SUFFIXES):
         return FileSource(path, text)
     if path.is_file():
-        raise DatasetError(f"{text}: is not a task file: dataset.source takes {', '.join(SUFFIXES)}")
+        raise DatasetError(f"{text}: is not a task file: name a file that ends in {', '.join(SUFFIXES)}")
     if match := HUB_SOURCE.fullmatch(text):
         return HubSource(match["repo"], match["version"] or DEFAULT_VERSION, match["commit"])
     raise DatasetError(
@@ -55,10 +55,10 @@ def parse_source(text: str) -> FileSource | HubSource | BenchmarkSource:
 
 
 def resolve(config: DatasetConfig) -> ResolvedDataset:
-    """Pin the content of ``dataset.source``, with at most one request to the hub and without reading tasks.
+    """Pin ``dataset.source`` to its exact content, with at most one request to the hub; no task is read.
 
-    Also pin the overlay, the shipped errata if ``dataset.view`` is verified, and the solve rates if
-    ``dataset.difficulty`` is set, with at most one more request.
+    Also pin the overlay; the shipped errata if ``dataset.view`` is 'verified'; and the solve rates if
+    ``dataset.difficulty`` is set, which takes at most one more request.
     """
     resolved = amendments.resolved(parse_source(config.source).resolve(config), config)
     if not config.difficulty:
@@ -71,7 +71,7 @@ def resolve(config: DatasetConfig) -> ResolvedDataset:
 
 
 def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
-    """Load the tasks that ``config`` selects (TASKS schema), in source order; raise DatasetError with all bad rows."""
+    """Load the tasks that ``config`` selects (TASKS schema), in source order; a DatasetError lists all invalid rows."""
     rows = amendments.amended(_rows(config, resolved), config, resolved)
     raise_problems(validate(rows))
     tasks = task_rows(rows)
@@ -81,18 +81,19 @@ def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
 
 
 def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozenset[str]:
-    """Return the ids that a sample file may answer: all ids of the source, selected or not.
+    """Return the task ids that a sample file may contain: all ids of the source, even of tasks that are not selected.
 
-    If it holds a BigCodeBench task, all 1,140 ids are known: a file with all answers is also valid for the subset hard.
+    If the source has a BigCodeBench task, all 1,140 ids of BigCodeBench are included: a sample file for the full
+    benchmark is thus also valid for the subset hard.
     """
     ids = (row.values.get("task_id") for row in _rows(config, resolved))
     return _known(task_id for task_id in ids if isinstance(task_id, str))
 
 
 def narrowed(config: DatasetConfig, resolved: ResolvedDataset, answered: frozenset[str]) -> DatasetConfig:
-    """Return the settings with the ids of the ``answered`` tasks, if these are some of the selected tasks, but not all.
+    """Return a copy of ``config`` whose ``ids`` select only the ``answered`` tasks, that is, tasks with samples.
 
-    Unchanged if the ids cannot be written as a selection.
+    Return ``config`` unchanged if all or none of the selected tasks are answered, or if an id contains a comma.
     """
     known = known_task_ids(config, resolved)
     # The first two need no task to be read.
@@ -106,7 +107,7 @@ def narrowed(config: DatasetConfig, resolved: ResolvedDataset, answered: frozens
 
 
 def selection_of(config: DatasetConfig, resolved: ResolvedDataset, n_tasks: int) -> str:
-    """Return the share of a subset's tasks that the settings select, such as '60 of 1,140 tasks'; empty for all."""
+    """Return a text such as '60 of 1,140 tasks' if settings select fewer tasks than the subset has; else empty."""
     chosen = (config.ids, config.limit, config.libraries, config.domains, config.difficulty, config.released_after)
     if not any(chosen):
         return ""
@@ -118,7 +119,7 @@ def selection_of(config: DatasetConfig, resolved: ResolvedDataset, n_tasks: int)
 
 
 def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str, float]:
-    """Return the share of published models that solve a task, by task id; empty if no difficulty is set."""
+    """Return for each task id the share of published models that solve the task; empty without dataset.difficulty."""
     if resolved.solve_rates is None:
         return {}
     with _of_solve_rates():
@@ -127,7 +128,7 @@ def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str
 
 
 def validate_source(config: DatasetConfig) -> list[str]:
-    """Return every error in the source's rows, one line each; empty if there is none."""
+    """Return every error in the rows of ``dataset.source``, one line per error; an empty list if all rows are valid."""
     return validate(_rows(config, resolve(config)))
 
 
@@ -139,7 +140,7 @@ def _solve_rate_source(config: DatasetConfig) -> FileSource | HubSource | Benchm
 
 @contextmanager
 def _of_solve_rates() -> Iterator[None]:
-    """Make a source's errors in the block name the setting dataset.solve_rates."""
+    """Replace dataset.source by dataset.solve_rates in the message of each DatasetError that the block raises."""
     try:
         yield
     except DatasetError as error:

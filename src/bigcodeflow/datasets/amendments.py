@@ -1,4 +1,4 @@
-"""Correct tasks: by a file of the user (``dataset.overlay``), and for the verified view by shipped corrections."""
+"""Correct tasks by the user's file ``dataset.overlay`` and, in the verified view, by the shipped errata."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _DERIVED: Mapping[str, str] = {"test": "expected_tests", "libs": "domains"}
 
 
 def resolved(source: ResolvedDataset, config: DatasetConfig) -> ResolvedDataset:
-    """Add the hashes of the overlay and, for the verified view, of the shipped errata to the source's fingerprint."""
+    """Return ``source`` with the hashes of overlay and, in the verified view, errata added to its fingerprint."""
     fingerprint, describe = dict(source.fingerprint), source.describe
     if config.overlay:
         overlay = _overlay(config).resolve(config)
@@ -30,7 +30,7 @@ def resolved(source: ResolvedDataset, config: DatasetConfig) -> ResolvedDataset:
 
 
 def amended(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDataset) -> list[SourceRow]:
-    """Apply the overlay's corrections, then those of the verified view, which fit only the texts that were examined."""
+    """Return the rows with the corrections of the overlay and then, in the verified view, of the shipped errata."""
     found = list(rows)
     if config.overlay:
         found = _overlaid(found, config, pinned)
@@ -40,13 +40,13 @@ def amended(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDa
 
 
 def kept(tasks: Sequence[dict[str, Any]], config: DatasetConfig) -> list[dict[str, Any]]:
-    """Return the tasks without those that the verified view leaves out."""
+    """Return the tasks; in the verified view, without the tasks that the errata leave out."""
     return [task for task in tasks if not is_left_out(task)] if config.view == "verified" else list(tasks)
 
 
 def _overlay(config: DatasetConfig) -> FileSource:
     if not config.overlay.endswith(SUFFIXES):
-        raise DatasetError(f"dataset.overlay: {config.overlay}: is no task file: it takes {', '.join(SUFFIXES)}")
+        raise DatasetError(f"dataset.overlay: {config.overlay}: is not a task file: use {', '.join(SUFFIXES)}")
     return FileSource(user_path(config.overlay), f"dataset.overlay: {config.overlay}", "dataset.overlay")
 
 
@@ -78,14 +78,14 @@ def _problems(row: SourceRow, by_id: Mapping[Any, SourceRow]) -> Iterator[str]:
         return
     unknown = sorted(set(values) - {*HUB_COLUMNS, "hard", "domains", "expected_tests", _OF_TEXTS})
     if unknown:
-        yield f"{row.place} ({task_id}): has no column {', '.join(unknown)}: give {', '.join(HUB_COLUMNS)}"
+        yield f"{row.place} ({task_id}): has unknown columns {', '.join(unknown)}: use {', '.join(HUB_COLUMNS)}"
     wanted = values.get(_OF_TEXTS)
     if wanted is not None and _is_task(corrected) and task_sha256(corrected.values) != wanted:
-        yield f"{row.place} ({task_id}): corrects another text of this task: compare both, and correct {_OF_TEXTS}"
+        yield f"{row.place} ({task_id}): is for another text of this task: compare the texts, and correct {_OF_TEXTS}"
 
 
 def _is_task(row: SourceRow) -> bool:
-    """Tell if a row has the columns that identify a task's texts; validation reports its other errors."""
+    """Tell if each column that `task_sha256` hashes holds text; `validate` later reports a column that does not."""
     return all(isinstance(row.values.get(name), str) for name in HUB_COLUMNS if name not in ("libs", "doc_struct"))
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks as plug-ins: a converter makes tasks of a benchmark's own rows; see docs/benchmarks_of_your_own.md."""
+"""Benchmarks as plug-ins: a converter turns a benchmark's own rows into tasks; see docs/benchmarks_of_your_own.md."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,29 +19,29 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Plug-in of the group ``bigcodeflow.datasets``: its entry point's name is the dataset's name."""
+    """Benchmark that a plug-in adds by an entry point in ``bigcodeflow.datasets`` with the dataset's name."""
 
     convert: Callable[[Sequence[Values]], Iterable[Values]]
-    """Make tasks (columns of docs/datasets.md) of the benchmark's rows; it raises a DatasetError for rows with errors.
-    Its result is kept until the rows, or ``version``, change."""
+    """Function that converts the benchmark's rows to tasks (columns: docs/datasets.md), or raises a DatasetError for
+    invalid rows. The tasks are cached until the rows or ``version`` change."""
     version: int
-    """Version of the converter; raise it when unchanged rows become other tasks."""
+    """Version of the converter; increase this number if the same rows become different tasks."""
     release: str
-    """Version of the benchmark, for people."""
+    """Version of the benchmark, as shown to users."""
     license: str
     """Licence of the benchmark's data."""
     columns: tuple[str, ...]
     """Columns that every row must have."""
     settings: Values = field(default_factory=dict)
-    """Settings of a run as its own harness asks for them: prompts, sanitizer, environment, variants, limits. Keys may
-    be paths such as 'execution.limits.time_seconds'."""
+    """Settings of a run that match the benchmark's own harness: prompts, sanitizer, environment, variants, limits.
+    Keys may be paths such as 'execution.limits.time_seconds'."""
     parts: Mapping[str, str] = field(default_factory=dict)
-    """Further scores: name → prefix of the test methods that have to pass for it."""
+    """Additional scores: name of the score → prefix of the test methods that must pass for this score."""
     split: str = ""
-    """Split on the hub, whose repository has the name of the entry point; empty: tasks come from a file only."""
+    """Split of the hub repository that has the entry point's name; empty if tasks come only from a file."""
 
     def tasks(self, name: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
-        """Convert the rows of files to valid rows in the hub's schema; one DatasetError names all rows with errors."""
+        """Convert the rows of files to valid tasks with the hub's columns; one DatasetError lists all invalid rows."""
         rows = [row for path in paths for row in read_rows(path)]
         lacking = [(row.place, [one for one in self.columns if one not in row.values]) for row in rows]
         remedy = f"give a file of {name}, {self.release}"
@@ -56,14 +56,14 @@ class Benchmark:
 
 
 class BenchmarkSource(NamedTuple):
-    """The tasks that a benchmark's plug-in makes of a file or of a hub dataset."""
+    """Source of tasks: a benchmark plug-in, and the file or hub dataset whose rows the plug-in converts."""
 
     name: str
     benchmark: Benchmark
     rows: FileSource | HubSource
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
-        """Pin the content of the rows, and add the version of their converter."""
+        """Pin the content of the benchmark's rows, and add the converter's version to the fingerprint."""
         found = self.rows.resolve(config)
         fingerprint = {**found.fingerprint, "benchmark": self.name, "converter": self.benchmark.version}
         if self.benchmark.parts:
@@ -72,7 +72,7 @@ class BenchmarkSource(NamedTuple):
         return found._replace(fingerprint=fingerprint, describe=describe)
 
     def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
-        """Return the file of the converted tasks; convert them once for each content of the rows."""
+        """Return the cached file of converted tasks; convert the rows only if this content is not cached yet."""
         content = (resolved.fingerprint.get(one) for one in ("file_sha256", "version", "commit", "converter"))
         name = "-".join(map(str, filter(None, (self.name.replace("/", "_"), *content))))
         kept = cache_folder() / "datasets" / f"{name}.jsonl"
@@ -85,22 +85,22 @@ class BenchmarkSource(NamedTuple):
 
 
 def benchmark_source(text: str, benchmark: Benchmark) -> BenchmarkSource:
-    """Parse NAME=FILE, or NAME[@SPLIT][#COMMIT] of a benchmark that is on the hub."""
+    """Parse ``text``: NAME=FILE, or NAME[@SPLIT][#COMMIT] if the benchmark is on the hub."""
     name, has_file, file = text.partition("=")
     if has_file:
         if not file.endswith(SUFFIXES):
-            raise DatasetError(f"dataset.source {text!r}: {file or 'nothing'} is no file of {', '.join(SUFFIXES)}")
+            raise DatasetError(f"dataset.source {text!r}: {file or 'nothing'} does not end in {', '.join(SUFFIXES)}")
         return BenchmarkSource(name, benchmark, FileSource(user_path(file), file))
     match = HUB_SOURCE.fullmatch(text)
     if match is None or not benchmark.split:
-        found = f"name a file of {benchmark.release}: NAME=FILE" + (", or NAME#COMMIT" if benchmark.split else "")
+        found = f"name a file of {benchmark.release} as NAME=FILE" + (", or NAME#COMMIT" if benchmark.split else "")
         raise DatasetError(f"dataset.source {text!r}: {found}")
     rows = HubSource(match["repo"], match["version"] or benchmark.split, match["commit"])
     return BenchmarkSource(match["repo"], benchmark, rows)
 
 
 def _completed(task: Values) -> dict[str, Any]:
-    """Add the columns of a task that a converter may leave out."""
+    """Return a task with default values for the columns that a converter may leave out."""
     setup = f"def {task.get('entry_point')}(*args, **kwargs):"
     prompts = {"instruct_prompt": task.get("complete_prompt"), "code_prompt": setup}
     return {**prompts, "doc_struct": "{}", "libs": [], "hard": False, **task}

@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _HubUnreachableError(Exception):
-    """The hub did not answer, so that its cache may be used instead."""
+    """Error of a request that the hub did not answer; cached files may be used instead."""
 
 
 # The hub client reads these variables once, when it is imported; a worker that lives for days may get others later.
@@ -50,17 +50,17 @@ def _is_offline(config: DatasetConfig) -> bool:
 
 
 class HubSource(NamedTuple):
-    """One version (a hub split) of a dataset repository."""
+    """Version of a dataset repository on the hub; the hub's word for a version is split."""
 
     repo: str
     version: str = DEFAULT_VERSION
-    commit: str | None = None  # commit to stay at; None takes the newest
+    commit: str | None = None  # pinned commit; None takes the newest
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the version to a commit, with at most one request.
 
-        If the hub does not answer, or in offline mode, take the commit that was downloaded last; the description says
-        so, and a logged warning if the hub does not answer.
+        If the hub does not answer, or in offline mode, take the commit that was downloaded last and mention this in
+        the result's ``describe``. If the hub does not answer, also log a warning.
         """
         # A commit belongs to the named repository; its hard tasks are then selected by their ids.
         hard_twin = config.subset == "hard" and self.repo == _FULL_REPO and not self.commit
@@ -86,12 +86,12 @@ class HubSource(NamedTuple):
         return named.at(info.sha, versions[self.version])
 
     def at(self, commit: str, files: Sequence[str], notice: str = "") -> ResolvedDataset:
-        """Return the version pinned to a commit."""
+        """Return this version, pinned to ``commit``; ``notice`` ends the description of the result."""
         fingerprint = {"hub": self.repo, "version": self.version, "commit": commit}
         return ResolvedDataset(fingerprint, f"{self.repo} {self.version} at commit {commit[:12]}{notice}", tuple(files))
 
     def from_cache(self, reason: str) -> ResolvedDataset:
-        """Return the version pinned to its commit, else to the newest download; raise DatasetError if not cached."""
+        """Return the cached copy of this version, by default the last download; raise DatasetError if there is none."""
         # Newest download first.
         cached = sorted(_snapshots(self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for commit in [self.commit] if self.commit else [path.name for path in cached]:
@@ -103,7 +103,7 @@ class HubSource(NamedTuple):
         )
 
     def cached_files(self, commit: str) -> tuple[str, ...]:
-        """Return the names of the version's files in the cached commit; empty if a shard is missing."""
+        """Return the names of this version's Parquet files in the cache at ``commit``; empty if a file is missing."""
         names = (f"data/{path.name}" for path in sorted((_snapshots(self.repo) / commit / "data").glob("*.parquet")))
         matches = [match for name in names if (match := _SHARD.fullmatch(name)) and match["version"] == self.version]
         complete = bool(matches) and all(int(match["shards"]) == len(matches) for match in matches)
@@ -115,7 +115,7 @@ class HubSource(NamedTuple):
         snapshot = _snapshots(repo) / commit
         missing = [name for name in resolved.files if not (snapshot / name).is_file()]
         if missing and _is_offline(config):
-            raise DatasetError(f"{repo}: commit {commit[:12]} is not cached and offline was asked for: run once online")
+            raise DatasetError(f"{repo}: commit {commit[:12]} is not cached, and the run is offline: run once online")
         for name in missing:
             _download(repo, commit, name)
         return tuple(snapshot / name for name in resolved.files)
@@ -140,8 +140,8 @@ def _dataset_info(repo: str, commit: str | None, tries: int = _TRIES) -> "Datase
             raise _translated(error, repo, commit) from None
     except (HTTPError, OfflineModeIsEnabled) as error:
         raise _HubUnreachableError(error_message(error)) from None
-    except (ValueError, KeyError, TypeError) as error:  # what is no hub answers with HTML or with other JSON
-        raise DatasetError(f"{repo}: HF_ENDPOINT does not answer as a hub ({error_message(error)})") from None
+    except (ValueError, KeyError, TypeError) as error:  # another server answers with HTML or with other JSON
+        raise DatasetError(f"{repo}: HF_ENDPOINT is no hub's address ({error_message(error)}): correct it") from None
     time.sleep(wait_seconds)
     return _dataset_info(repo, commit, tries - 1)
 
@@ -179,7 +179,7 @@ def _translated(error: "HfHubHTTPError", repo: str, commit: str | None) -> Excep
         case RepositoryNotFoundError():
             problem = "is not a dataset on the hub, or is private: correct dataset.source or set HF_TOKEN"
         case RevisionNotFoundError():
-            problem = f"has no commit {commit}: correct what follows # in dataset.source"
+            problem = f"has no commit {commit}: correct the commit after # in dataset.source"
         case _ if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _HubUnreachableError(f"status {status}")
         case _:

@@ -1,4 +1,4 @@
-"""Task files on disk, with the columns of the hub dataset, and parts that all sources of tasks share."""
+"""Task files on disk, which have the columns of the hub dataset; also the types that all sources of tasks use."""
 
 import gzip
 import json
@@ -21,27 +21,27 @@ _PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs
 
 
 class ResolvedDataset(NamedTuple):
-    """A source pinned to one content, before it is read."""
+    """Source of tasks, pinned to its exact content before any task is read."""
 
     fingerprint: dict[str, Any]  # what identifies the content: hub, version and commit, or file_sha256
     describe: str  # one line for people; mentions if a cached copy replaces the hub
     files: tuple[str, ...]  # the task files: paths within the hub repository at that commit, or the one local path
-    solve_rates: "ResolvedDataset | None" = None  # for the view's difficulty; None if it has none
+    solve_rates: "ResolvedDataset | None" = None  # source of solve rates; None without dataset.difficulty
 
 
 class SourceRow(NamedTuple):
-    """One task as its source states it, and its place there, such as 'tasks.jsonl, line 7'."""
+    """Row of a task file, unchanged, with its position in the file, such as 'tasks.jsonl, line 7'."""
 
     place: str
     values: dict[str, Any]
 
 
 class FileSource(NamedTuple):
-    """One file of tasks on this machine."""
+    """File of tasks on this machine."""
 
     path: Path
     name: str  # what people call it: 'starter', or the path as it was given
-    setting: str = "dataset.source"  # which names it
+    setting: str = "dataset.source"  # setting that names the file
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the file by the sha256 of its bytes."""
@@ -50,7 +50,7 @@ class FileSource(NamedTuple):
         return ResolvedDataset({"file_sha256": sha256}, f"{self.name} (file {sha256[:12]})", (str(self.path),))
 
     def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
-        """Return the file itself, after a check that its content is the pinned one."""
+        """Return the path of the file; raise DatasetError if the file differs from its pinned content."""
         del config
         if self._sha256() != resolved.fingerprint["file_sha256"]:
             raise DatasetError(f"{self.name}: the file was changed while the run was going on: start the run again")
@@ -65,7 +65,7 @@ class FileSource(NamedTuple):
 
 
 def read_rows(path: Path) -> list[SourceRow]:
-    """Read every row of one task file, in file order; one DatasetError names all unreadable lines."""
+    """Read every row of a task file, in file order; raise one DatasetError that lists all unreadable lines."""
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _jsonl_rows(path)
     texts = (
         (row.place, name, text) for row in rows for name in _PARSED if isinstance(text := row.values.get(name), str)
@@ -74,12 +74,12 @@ def read_rows(path: Path) -> list[SourceRow]:
     too_large = [one for one in texts if len(one[2]) > MOST_TEST_CHARACTERS]
     raise_problems([f"{place}: {name} has {len(text):,} characters; {limit}" for place, name, text in too_large])
     if not rows:
-        raise DatasetError(f"{path}: holds no tasks: give one row a task, see docs/datasets.md")
+        raise DatasetError(f"{path}: holds no tasks: write one row per task, see docs/datasets.md")
     return rows
 
 
 def raise_problems(problems: Sequence[str], kind: type[BigCodeFlowError] = DatasetError) -> None:
-    """Raise all problems as one error, if there are any; see `problem_lines`."""
+    """Raise one error of type ``kind`` that lists all problems; do nothing if ``problems`` is empty."""
     if problems:
         raise kind(problem_lines(problems))
 
@@ -105,15 +105,15 @@ def _jsonl_rows(path: Path) -> list[SourceRow]:
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:  # ValueError: bad JSON and bad UTF-8 alike
-                    problems.append(f"{place}: is not JSON in UTF-8 ({error}): write one object a line")
+                    problems.append(f"{place}: is not JSON in UTF-8 ({error}): write one JSON object per line")
                     continue
                 if isinstance(record, dict):
                     rows.append(SourceRow(place, record))
                 else:
-                    problems.append(f"{place}: holds a {type(record).__name__}: write one object a line")
+                    problems.append(f"{place}: holds a {type(record).__name__}: write one JSON object per line")
     except TooLargeError as error:
-        raise DatasetError(f"{path}: {error}: shorten or remove it") from None
+        raise DatasetError(f"{path}: cannot be read, because {error}: shorten or remove this line") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise DatasetError(f"{path}: cannot be read to its end ({error}): replace it by an intact copy") from None
+        raise DatasetError(f"{path}: cannot be read to its end ({error}): replace it with an intact copy") from None
     raise_problems(problems)
     return rows

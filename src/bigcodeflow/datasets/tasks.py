@@ -1,4 +1,4 @@
-"""Convert a source's rows to rows of the tasks table: validation, derived columns, selection; no code is run."""
+"""Validate the rows of a source, convert them to rows of the tasks table, and select tasks; no code is run."""
 
 import ast
 import json
@@ -31,13 +31,13 @@ _PROMPTS = ("complete_prompt", "instruct_prompt", "code_prompt")
 
 @cache
 def hard_task_ids() -> frozenset[str]:
-    """Read the 148 ids of BigCodeBench-Hard."""
+    """Return the ids of the 148 tasks of BigCodeBench-Hard."""
     return frozenset(json.loads(shipped("data/bigcodebench/hard_task_ids.json").read_bytes()))
 
 
 @cache
 def library_domains() -> Mapping[str, str]:
-    """Read the benchmark authors' table of top-level library names and their domains."""
+    """Return the domain of each top-level library, from the table of BigCodeBench's authors."""
     return MappingProxyType(json.loads(shipped("data/bigcodebench/library_domains.json").read_bytes()))
 
 
@@ -65,7 +65,7 @@ def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
 
 
 def read_libs(value: object) -> list[str]:
-    """Return library names from a list, or from its text as the hub stores it; raise ValueError for other values."""
+    """Return library names from a list or from its text, such as "['json']"; raise ValueError for other values."""
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value.strip())
@@ -75,16 +75,16 @@ def read_libs(value: object) -> list[str]:
 
 
 def text_list(value: object) -> list[str]:
-    """Return the value if it is a list of text; else raise a ValueError."""
+    """Return ``value`` if it is a list of strings; otherwise raise ValueError."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError("not a list of text")
     return value
 
 
 def validate(rows: Sequence[SourceRow]) -> list[str]:
-    """Return every error that keeps the rows from being tasks, one line each; empty if there is none.
+    """Return every error of the rows, one line per error; an empty list if all rows are valid tasks.
 
-    An error names the row's place and task id, the column and the remedy. A column that no row has is named once.
+    Each line states the row's position and task id, the column and the remedy. A column that no row has is listed once.
     """
     absent = [name for name in HUB_COLUMNS if not any(name in row.values for row in rows)]
     problems = [f"{rows[0].place}: column {name!r} is missing in every row: add it" for name in absent] if rows else []
@@ -94,7 +94,7 @@ def validate(rows: Sequence[SourceRow]) -> list[str]:
         where = f"{row.place} ({task_id})" if isinstance(task_id, str) else row.place
         problems += [f"{where}: {problem}" for problem in _row_problems(row.values, absent)]
         if isinstance(task_id, str) and seen.setdefault(task_id, row.place) != row.place:
-            problems.append(f"{where}: task_id is that of {seen[task_id]} too: give each task its own")
+            problems.append(f"{where}: task_id is also used in {seen[task_id]}: give each task its own id")
     return problems
 
 
@@ -119,12 +119,12 @@ def _column_problems(values: Mapping[str, Any], absent: Sequence[str]) -> Iterat
         elif name in TEXT_COLUMNS and storable(values[name]) != values[name]:
             yield f"{name} holds half of a surrogate pair, which no file can store: remove it"
     if values.get("task_id") == "":
-        yield "task_id is empty: give each task its own"
+        yield "task_id is empty: give each task its own id"
     if "libs" in values:
         try:
             read_libs(values["libs"])
         except ValueError as error:
-            yield f"libs is {error}: write such as ['json', 'numpy']"
+            yield f"libs is {error}: write a list such as ['json', 'numpy']"
 
 
 def _optional_problems(values: Mapping[str, Any]) -> Iterator[str]:
@@ -151,13 +151,13 @@ def _program_problems(values: Mapping[str, Any]) -> Iterator[str]:
     problems = {name: problem for name, text in texts.items() if (problem := _compile_problem(text))}
     yield from (f"{name} does not compile ({problem}): correct the program" for name, problem in problems.items())
     if not problems and entry_point not in bound_names(program):
-        yield f"entry_point {entry_point!r} is not defined by complete_prompt + canonical_solution: correct either"
+        yield f"entry_point {entry_point!r} is not defined by complete_prompt + canonical_solution: correct either text"
     if problem := _compile_problem(values["test"]):
         yield f"test does not compile ({problem}): correct it"
         return
     tests = expected_test_ids(values["test"])
     if tests is None:
-        yield "test has no class TestCases: name the unittest class so"
+        yield "test has no class TestCases: give the unittest class this name"
     elif not tests and values.get("expected_tests") is None:
         yield "class TestCases has no method whose name starts with 'test': add one"
 
@@ -175,7 +175,7 @@ def _compile_problem(text: str) -> str:
 
 
 def solve_rates_of(rows: Sequence[SourceRow]) -> dict[str, float]:
-    """Return solve rates (0..1) by task id, from rows with percents; raise a DatasetError that names all bad rows."""
+    """Return solve rates (0 to 1) by task id, from rows in percent; raise one DatasetError for all invalid rows."""
     rates: dict[str, float] = {}
     problems: list[str] = []
     for place, values in rows:
@@ -183,7 +183,7 @@ def solve_rates_of(rows: Sequence[SourceRow]) -> dict[str, float]:
         if not isinstance(task_id, str):
             problems.append(f"{place}: has no task_id: name the task")
         elif not isinstance(rate, int | float) or isinstance(rate, bool) or not 0 <= rate <= _PERCENT:
-            problems.append(f"{place} ({task_id}): solve_rate is {rate!r}: write percent, 0 to {_PERCENT}")
+            problems.append(f"{place} ({task_id}): solve_rate is {rate!r}: write a percentage, 0 to {_PERCENT}")
         else:
             rates[task_id] = rate / _PERCENT
     raise_problems(problems)
@@ -198,8 +198,8 @@ def select(
 ) -> list[dict[str, Any]]:
     """Return the rows (TASKS schema) that the settings select, in their order; an empty setting selects all.
 
-    ``config.ids`` may name any of `known_task_ids`, even if no row has it. If a difficulty is set, tasks whose solve
-    rate is unknown are left out. Raise a DatasetError if a name is unknown or no task is left.
+    ``config.ids`` may contain every id in ``known_task_ids``, even if no row has this id. If a difficulty is set,
+    tasks without a known solve rate are left out. Raise DatasetError if a name is unknown or no task is left.
     """
     kept = [row for row in rows if row["hard"]] if config.subset == "hard" else list(rows)
     if config.ids.strip():
@@ -238,7 +238,7 @@ def _of_difficulty(
 
 
 def released(task: Mapping[str, Any]) -> str:
-    """Return the day of a task's release, such as '2024-08-01', from its doc_struct; empty if that has none."""
+    """Return the release date in a task's doc_struct, such as '2024-08-01'; empty if doc_struct has no date."""
     try:
         return str(json.loads(task["doc_struct"])["released"])
     except (ValueError, KeyError, TypeError):
@@ -248,7 +248,8 @@ def released(task: Mapping[str, Any]) -> str:
 def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:
     """Return the task ids of a selection such as '1,5-9,BigCodeBench/12'.
 
-    A number selects the tasks whose id ends in it after a slash; a range selects the existing tasks between its ends.
+    A number selects the tasks whose id ends with a slash and this number. A range such as 5-9 selects all existing
+    tasks with a number from 5 to 9.
     """
     ids = frozenset(known)
     numbers: dict[int, list[str]] = {}
@@ -263,12 +264,12 @@ def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:
         if numbers:
             valid = f"numbers {min(numbers)} to {max(numbers)} and ids such as {min(numbers[min(numbers)])}"
         wrong = ", ".join(unknown) or repr(text)
-        raise DatasetError(f"dataset.ids: {wrong} is not in the dataset; valid are {valid}")
+        raise DatasetError(f"dataset.ids: {wrong} is not in the dataset: correct it; valid are {valid}")
     return frozenset().union(*found.values())
 
 
 def ids_text(task_ids: Sequence[str], known: Iterable[str]) -> str:
-    """Return a selection for `parse_ids` that means exactly these of the known tasks."""
+    """Return a text for `parse_ids`, such as '1,5-9', that selects exactly ``task_ids`` from the ``known`` ids."""
     parts = [task_id.rpartition("/")[::2] for task_id in known]
     if len({prefix for prefix, _ in parts}) > 1 or not all(
         tail.isdecimal() and str(int(tail)) == tail for _, tail in parts
@@ -302,7 +303,7 @@ def _known_names(field: str, wanted: Sequence[str], available: Iterable[str]) ->
     names = sorted(set(available), key=str.casefold)
     unknown = [name for name in wanted if name.casefold() not in _folded(names)]
     if unknown:
-        raise DatasetError(f"dataset.{field}: unknown: {', '.join(unknown)}; known here: {', '.join(names)}")
+        raise DatasetError(f"dataset.{field}: {', '.join(unknown)} is unknown here: choose from {', '.join(names)}")
     return _folded(wanted)
 
 

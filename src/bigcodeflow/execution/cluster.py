@@ -1,4 +1,4 @@
-"""Dask cluster that executes items: processes on this machine, an existing scheduler, or any cluster class.
+"""Dask cluster that executes items: processes on this machine, an existing scheduler, or a configured cluster class.
 
 Items are submitted one by one in a given order, and waiting for lost work ends after a limited time.
 """
@@ -58,7 +58,7 @@ _DASK_SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     "distributed.admin.system-monitor.interval": "10s",
 }
-#: Imported once, by the process from which local workers are forked; the first changes how it and they take Ctrl-C.
+#: Modules that the process from which local workers are forked imports once; the first module handles Ctrl-C.
 _WORKER_IMPORTS = [
     "bigcodeflow.execution.worker_signals",
     "distributed.nanny",
@@ -73,15 +73,15 @@ _CORES_OF_CLOUD_SANDBOX = 2
 
 
 class ClusterLostError(ExecutionError):
-    """The connection to the scheduler broke or could not be made; the caller may connect again and continue."""
+    """Error for a lost or failed connection to the scheduler; the caller may connect again and continue."""
 
 
 class SchedulerSilentError(ClusterLostError):
-    """No scheduler answers at the address."""
+    """Error for a scheduler address at which no scheduler answers."""
 
 
 class Cluster:
-    """The cluster that a configuration names; connects on first use, and stays connected until it is closed."""
+    """Cluster that the execution settings name; it connects at first use, and stays connected until `close`."""
 
     def __init__(self, config: ExecutionConfig) -> None:
         #: Name of the plugin on the workers; unique, so that runs on the same scheduler do not remove each other's.
@@ -100,7 +100,7 @@ class Cluster:
 
     @contextmanager
     def client(self) -> "Iterator[Client]":
-        """Yield a client; an error in the block closes it, so that the next call makes a new client and new workers.
+        """Yield a Dask client; an error in the block closes the client: the next call makes a new client and workers.
 
         If other threads use the client, only a lost connection closes it.
         """
@@ -151,7 +151,7 @@ class Cluster:
     def equip(self, kept: "AbstractContextManager[None]") -> None:
         """Enter the context ``kept``, which gives the workers their backends, and leave it when the cluster is closed.
 
-        Does nothing if the workers have backends already.
+        Do nothing if the workers have backends already.
         """
         with self._lock:
             if not self._is_equipped:
@@ -159,14 +159,14 @@ class Cluster:
                 self._is_equipped = True
 
     def close(self) -> None:
-        """Close the connection, remove what the workers keep, and stop the workers that were started for it."""
+        """Close the connection and the workers' backends, and stop the workers that this object started."""
         with self._lock:
             self._client, self._is_equipped = None, False
             self._held.close()
 
 
 def _close(client: "Client") -> None:
-    """Close a client. If its scheduler was lost, Distributed may raise errors of any kind, which say nothing else."""
+    """Close a client; ignore all errors, because Distributed raises errors of any kind if the scheduler was lost."""
     try:
         client.close()
     except Exception as error:  # noqa: BLE001
@@ -174,10 +174,10 @@ def _close(client: "Client") -> None:
 
 
 def wait_for_worker(client: "Client", patience_seconds: float) -> None:
-    """Wait until the cluster has a worker; raise ExecutionError if it gets none in time."""
+    """Wait until the cluster has a worker; raise ExecutionError if no worker joins in ``patience_seconds``."""
     deadline = time.monotonic() + patience_seconds
     if not client.nthreads():
-        logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
+        logger.warning("the Dask cluster has no worker yet: waiting up to %g s for a worker", patience_seconds)
     while not client.nthreads():
         if time.monotonic() > deadline:
             raise _no_worker(patience_seconds)
@@ -187,7 +187,7 @@ def wait_for_worker(client: "Client", patience_seconds: float) -> None:
 def _no_worker(patience_seconds: float) -> ExecutionError:
     return ExecutionError(
         f"the Dask cluster had no worker for {patience_seconds:g} s: start workers or look at the queue, or raise "
-        "execution.cluster.patience_seconds; finished verdicts are kept, run the same again"
+        "execution.cluster.patience_seconds; then run the same again: finished verdicts are kept"
     )
 
 
@@ -198,17 +198,20 @@ def _cluster_of_class(config: ClusterConfig) -> Any:
         make = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(
-            f"execution.cluster.type {config.type!r} cannot be imported ({error}): install its package, for "
-            "dask_jobqueue pip install 'bigcodeflow[clusters]'"
+            f"execution.cluster.type {config.type!r} cannot be imported ({error}): install its package (for "
+            "dask_jobqueue: pip install 'bigcodeflow[clusters]')"
         ) from None
     try:
         cluster = make(**config.options)
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"execution.cluster.options: {config.type} does not take them ({' '.join(str(error).split())})"
+            f"execution.cluster.options: {config.type} rejects the options ({' '.join(str(error).split())}): edit them"
         ) from None
     except (OSError, RuntimeError) as error:
-        raise ExecutionError(f"a {config.type} could not be started ({' '.join(str(error).split())})") from error
+        raise ExecutionError(
+            f"a cluster {config.type} could not be started ({' '.join(str(error).split())}): check execution.cluster "
+            "and the job scheduler, then run the same again"
+        ) from error
     # If a class counts both jobs and workers, one job may hold several workers.
     if config.most_jobs:
         unit = "_jobs" if "minimum_jobs" in inspect.signature(cluster.adapt).parameters else ""
@@ -221,7 +224,7 @@ def _cluster_of_class(config: ClusterConfig) -> Any:
 
 
 def _cores_in_use(config: ExecutionConfig) -> int:
-    """Return the number of samples that should compute at the same time, as seen from this machine."""
+    """Return the number of samples to compute at once: ``config.workers``, or if 0, as many as the backend allows."""
     if config.workers:
         return config.workers
     if config.backend == "e2b":
@@ -232,9 +235,9 @@ def _cores_in_use(config: ExecutionConfig) -> int:
 
 
 def start_fork_server(config: ExecutionConfig) -> None:
-    """Start the process from which local workers are forked, and return while it imports what they need.
+    """Start the process from which local workers are forked; return without waiting for its imports.
 
-    Does nothing if it runs already, or if the workers are not processes that this run starts.
+    Do nothing if this process runs already, or if the run starts no local workers.
     """
     if config.on_this_machine:
         forkserver.set_forkserver_preload(_WORKER_IMPORTS)
@@ -242,7 +245,7 @@ def start_fork_server(config: ExecutionConfig) -> None:
 
 
 def _local(config: ExecutionConfig) -> "LocalCluster":
-    """Start a local cluster whose processes authenticate each other by a certificate that no file holds.
+    """Start a local cluster whose processes authenticate each other by a certificate kept only in memory.
 
     A client of a Dask scheduler can run code as the scheduler's user, and every user of the machine can connect to
     its loopback addresses. A worker that dies during its start makes the whole start fail, so the start is repeated.
@@ -273,7 +276,7 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
         except (RuntimeError, OSError) as error:
             cause = error
             logger.warning("the local Dask cluster did not start (%s); %d more tries", error, starts_left)
-    raise ExecutionError(f"the local Dask cluster did not start ({cause}): fewer execution.workers may help") from cause
+    raise ExecutionError(f"the local Dask cluster did not start ({cause}): try fewer execution.workers") from cause
 
 
 def _leave_main_to_its_process() -> None:
@@ -304,11 +307,11 @@ def fan_out(
     patience_seconds: float,
     is_local: bool = False,
 ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
-    """Submit every item, and yield (item, result, error) when it ends, in any order; result or error is None.
+    """Submit every item; yield (item, result, error) of each item when it ends, in any order; result or error is None.
 
-    ``items`` may arrive over time: None means that no item is ready now. Yields None regularly while no item ends.
-    Raises ExecutionError if the cluster has no worker for ``patience_seconds``; if it ``is_local``, after less time
-    ClusterLostError, because a new cluster has workers again.
+    ``items`` may arrive over time: None means that no item is ready. While no item ends, None is yielded regularly.
+    Raise ExecutionError if the cluster has no worker for ``patience_seconds``. If ``is_local``, raise ClusterLostError
+    after a minute without a worker, because a new local cluster has workers again.
     """
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     waiting, is_over, watch = iter(enumerate(items)), False, _Watch(client, patience_seconds, is_local=is_local)
@@ -317,7 +320,7 @@ def fan_out(
     connection = uuid.uuid4().hex  # after a reconnect the scheduler may still be busy with keys of the old connection
 
     def send() -> bool:
-        """Submit items while there is room; return True if no more items will come."""
+        """Submit items until _MOST_FUTURES are running or no item is ready; return True if no more items will come."""
         while len(running) < _MOST_FUTURES:
             if (found := next(waiting, None)) is None:
                 return True
@@ -351,7 +354,7 @@ def fan_out(
 
 
 def _all_of(ended: "SimpleQueue[Future[Any]]", timeout_seconds: float) -> list["Future[Any]"]:
-    """Wait for the first future, and return it with those that are there already; empty if none comes in time."""
+    """Wait until a future ends; return all futures that have ended, or an empty list if none ends in time."""
     futures = []
     with suppress(Empty):
         futures.append(ended.get(timeout=timeout_seconds))
@@ -361,7 +364,7 @@ def _all_of(ended: "SimpleQueue[Future[Any]]", timeout_seconds: float) -> list["
 
 
 def _outcomes(client: "Client", futures: "list[Future[Any]]") -> list[tuple[Any, BaseException | None]]:
-    """Return result and error of each settled future, one of them None; raise ClusterLostError if one is cancelled."""
+    """Return (result, None) or (None, error) of each ended future; raise ClusterLostError if any is cancelled."""
     states = [future.status for future in futures]
     if "cancelled" in states:
         raise _lost(client)
@@ -392,7 +395,7 @@ class _Watch:
         self._asked = time.monotonic()
         if self._is_local and self._asked - self._worker_seen > _LOCAL_PATIENCE_SECONDS:
             raise ClusterLostError(
-                "the workers on this machine ended and do not start again: fewer execution.workers need less memory"
+                "all workers on this machine ended and do not start again: set fewer execution.workers to save memory"
             )
         if self._asked - self._worker_seen > self._patience_seconds:
             raise _no_worker(self._patience_seconds)
@@ -401,6 +404,6 @@ class _Watch:
 def _lost(client: "Client") -> ClusterLostError:
     address = client.scheduler.address if client.scheduler else "its address"
     return ClusterLostError(
-        f"the connection to the Dask scheduler at {address} was lost: see that it runs and can be reached, then run "
+        f"the connection to the Dask scheduler at {address} was lost: check that it runs and can be reached, then run "
         "the same again; finished verdicts are kept"
     )

@@ -1,8 +1,8 @@
 """Costs of executions, the order in which items start, and a forecast of the time until all are done.
 
 Expected costs come from earlier executions in the store, else from data/bigcodebench/durations.csv, which ships with
-the product. They order work, so a wrong cost only wastes time. The CPU time that may raise a limit also enters a
-verdict's key, so it comes from that file alone, which never changes.
+the product. They only order work, so a wrong cost only wastes time. The CPU time that may raise a limit also enters
+a verdict's key, so it comes only from that file, which never changes.
 """
 
 import csv
@@ -37,12 +37,12 @@ class Cost(NamedTuple):
 
 
 def sha256_of_test(task: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the task's test text, which identifies it."""
+    """Return the SHA-256 of the task's test text, which identifies the task."""
     return hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fact_of(task: Mapping[str, Any]) -> Cost | None:
-    """Return the cost of the task's ground truth from durations.csv, or None if it lacks the task.
+    """Return the cost of the task's ground truth from durations.csv, or None if the file lacks the task.
 
     Tasks are identified by their test text, because datasets may share ids.
     """
@@ -58,24 +58,24 @@ def _facts() -> Mapping[str, Cost]:
 
 
 def longest_first(task: Mapping[str, Any]) -> float:
-    """Return a TASKS row's sort key: tasks with a long ground truth (durations.csv) come first, the longest before all.
+    """Return a sort key of a TASKS row that puts tasks with a long ground truth (durations.csv) first, longest first.
 
-    Models are asked for these samples first, so that they are executed during the generation and not after its end.
+    Models answer these tasks first, so that the long samples are executed during the generation and not after its end.
     """
     fact = fact_of(task)
     return -fact.seconds if fact and fact.seconds >= LONG_SECONDS else 0.0
 
 
 def cost_of(verdict: Mapping[str, Any]) -> Cost | None:
-    """Return the cost that a row of VERDICTS shows, or None if its duration is not usable."""
+    """Return the cost recorded in a row of VERDICTS, or None if the row's duration is not usable."""
     names = ("wall_seconds", "max_rss_mib", "cpu_seconds")
     return Cost(*(verdict[name] or 0.0 for name in names)) if verdict["status"] in MEASURED else None
 
 
 def priority(item: WorkItem, position: int) -> float:
-    """Return the priority of an item: long items first, the longest before all; then checks; others by their position.
+    """Return an item's priority, highest first: long items by length, then checks, then all others by ``position``.
 
-    A check comes soon after its sample, while the libraries that both import are warm.
+    A check tests a passing sample again. It comes soon after the sample, while the libraries of both are warm.
     """
     if item.expected_seconds >= LONG_SECONDS:
         return item.expected_seconds
@@ -83,15 +83,15 @@ def priority(item: WorkItem, position: int) -> float:
 
 
 def waits_long(seconds: float, cpu_seconds: float) -> bool:
-    """Tell if a sample waits (sleeps) so long that the check of its pass begins while it still runs."""
+    """Return True if a sample takes long but mostly sleeps; the check of its pass then begins before its end."""
     return seconds >= _WAITING_SECONDS and cpu_seconds <= _WAITING_CPU_SHARE * seconds
 
 
 def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
     """Return items in the order in which they should start.
 
-    Long items come first, the longest before all, so that no core idles at the end while a last long item runs. Short
-    items follow, sorted by their preloaded modules, so that neighbours use the same warm libraries.
+    Long items come first, sorted from longest to shortest, so that no core idles at the end while a last long item
+    runs. Short items follow, sorted by their preloaded modules, so that neighbours use the same warm libraries.
     """
 
     def place(item: WorkItem) -> tuple[Any, ...]:
@@ -105,17 +105,17 @@ def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
 class Forecast:
     """Open executions with their expected costs, and the time until all are done.
 
-    Work is counted in CPU seconds, so that tests that sleep do not distort its rate; the end cannot come before the
-    longest execution has ended, which is counted in wall seconds.
+    Work is counted in CPU seconds, so that sleeping tests do not distort the rate of work. The forecast also covers the
+    wall time of the longest execution.
     """
 
     def __init__(self, seconds_now: Callable[[], float] = time.monotonic) -> None:
         self.open: dict[str, WorkItem] = {}
         """Items without a verdict, by verdict key."""
         self.later_seconds: float | None = 0.0
-        """Expected work of items that will come later; None if unknown."""
+        """Expected CPU seconds of items that will be added later; None if unknown."""
         self.check_share = 0.0
-        """Wall time of the check of a sample that passes, as a share of the sample's."""
+        """Wall time of the check of a passing sample, as a share of the sample's wall time."""
         self._done_seconds = self._open_seconds = 0.0
         self._pace = Pace(seconds_now)
 
@@ -129,9 +129,9 @@ class Forecast:
             self._done_seconds += work_seconds(item)
 
     def eta_seconds(self, running: Mapping[str, float]) -> float | None:
-        """Return the seconds until all is done, or None if unknown; ``running``: seconds since starts, by key."""
+        """Return the seconds until all items are done; None if unknown. ``running``: elapsed seconds by verdict key."""
         items = [(self.open[key], seconds) for key, seconds in running.items() if key in self.open]
-        # Of running items counts the share of their expected time: a first minute of long items is no standstill.
+        # A running item counts by the elapsed share of its expected time, so that long items show progress at once.
         done = sum(work_seconds(item) * min(1.0, seconds / (item.expected_seconds or 1.0)) for item, seconds in items)
         left = self._open_seconds + (self.later_seconds or 0.0)
         by_work = self._pace.eta_seconds(self._done_seconds + done, self._done_seconds + left)
@@ -152,5 +152,5 @@ class Forecast:
 
 
 def work_seconds(item: WorkItem) -> float:
-    """Return the expected CPU time of an execution with its start."""
+    """Return the expected CPU seconds of an execution, its start included."""
     return item.expected_cpu_seconds + _CPU_SECONDS_OF_START

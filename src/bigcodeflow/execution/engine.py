@@ -1,4 +1,4 @@
-"""Executes items on Dask, and makes sure that every item gets its verdict even if workers or sandboxes die."""
+"""Execution of items on Dask, so that every item gets a verdict even if workers or sandboxes die."""
 
 import logging
 import time
@@ -36,9 +36,9 @@ _SECONDS_BETWEEN_STATUSES = 1.0
 
 
 class Engine:
-    """Executes the items of one stage, and makes sure that each gets its verdict.
+    """Executor of a stage's items, which makes sure that every item gets a verdict.
 
-    Use it as a context manager, in one thread.
+    Use it as a context manager, in a single thread.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class Engine:
         workers: Workers | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Read the verdicts that the ledger already has.
+        """Read the verdicts that the ledger already holds.
 
         Args:
-            ledger_folder: keeps the verdicts of this stage, from this and from interrupted runs.
+            ledger_folder: folder of the ledger, with verdicts of this stage from this run and from interrupted runs.
             workers: workers of the run, with the same settings; None: the engine starts its own workers.
         """
         self._config, self._environment, self._ledger_folder = config, environment, ledger_folder
@@ -76,7 +76,7 @@ class Engine:
         self._held.close()
 
     def verdicts(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
-        """Return the verdict of each item, by key: read from the ledger, or executed now."""
+        """Return the verdict of each item by verdict key; execute the items without a final verdict in the ledger."""
         items = list(items)
         found = self.settled(items, policy)
         self.skip(len(found))
@@ -84,7 +84,7 @@ class Engine:
         return found | {verdict["verdict_key"]: verdict for verdict in self.stream([todo], policy)}
 
     def settled(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
-        """Return the final verdicts of these items in the ledger, from earlier runs and from this run, by key."""
+        """Return the ledger's final verdicts of these items by verdict key, from this run and from earlier runs."""
         wanted = {item.verdict_key for item in items}
         here = self._written & wanted
         lines = [line for key in wanted for line in self._earlier.get(key, ())]
@@ -92,13 +92,13 @@ class Engine:
         return {line["verdict_key"]: line for line in lines if policy.settles(line)}
 
     def skip(self, count: int) -> None:
-        """Count executions with a known verdict as finished, for the progress."""
+        """Report ``count`` executions as finished in the progress, because their verdicts are known already."""
         self._count(finished=count, total=count)
 
     def counts(self, keys: Collection[str]) -> dict[str, int]:
-        """Count the ledger's verdicts with these keys (``executed``), and those that repeat a key (``executed_twice``).
+        """Count the ledger's verdicts with these keys (``executed``), and repetitions of a key (``executed_twice``).
 
-        An infra_error does not count.
+        Verdicts with the status infra_error do not count.
         """
         final = [line["verdict_key"] for line in self.ledger.read() if line["status"] != "infra_error"]
         final = [key for key in final if key in keys]
@@ -121,19 +121,19 @@ class Engine:
         return self._status
 
     def seconds_running(self, key: str) -> float:
-        """Return the seconds since an execution began, as last reported by the workers; 0 if it is not running."""
+        """Return the seconds since the execution with this verdict key began, as workers reported; 0 if not running."""
         began = self._workers.under_way.get(key)
         return 0.0 if began is None else time.monotonic() - began
 
     def stream(self, chunks: Iterable[Collection[WorkItem] | None], policy: RerunPolicy = ONCE) -> Iterator[Verdict]:
         """Execute items as they arrive, and yield the verdict of each distinct item as soon as it is final.
 
-        An item that got no verdict for a temporary reason is executed again on fresh workers, once the others are
-        done; it becomes an infra_error only if the reason persists.
+        An item that fails for a temporary reason, such as a lost worker, is executed again on fresh workers, after all
+        other items. Its verdict is infra_error only if the reason persists.
 
         Args:
-            chunks: items to execute; None means that no items are ready now; the next chunk may have some, such as
-                items that depend on verdicts that were yielded.
+            chunks: items to execute; None means that no items are ready. A later chunk may hold items that depend on
+                verdicts that were yielded before.
 
         Raises:
             ExecutionError: the cluster could not be reached, or was lost for good; finished verdicts are in the ledger.
@@ -157,7 +157,7 @@ class Engine:
                 if mistyped or losses == _CONNECTIONS:
                     raise
                 self._report()  # raises if the run is being stopped
-                logger.warning("%s; connecting again", error)
+                logger.warning("connecting to the Dask cluster again: %s", error)
                 continue
             if not again:
                 return
@@ -188,7 +188,7 @@ class Engine:
             self._report()
 
     def _report(self) -> None:
-        """Call the progress callback; it may raise an error, which ends the work."""
+        """Call the progress callback; an error that the callback raises ends the stage."""
         if self._progress:
             self._progress(self._finished, self._total)
 
@@ -199,7 +199,7 @@ class Engine:
         return verdict
 
     def _round(self, source: Iterator[list[WorkItem] | None], policy: RerunPolicy) -> Iterator[Verdict]:
-        """Execute the source's items once, and yield their verdicts."""
+        """Execute every item of ``source`` once, and yield the verdicts as executions end; report progress."""
         for ended in self._workers.execute(source, policy, self._ledger_folder):
             if ended is None:
                 self._report()
@@ -223,7 +223,7 @@ class Engine:
         if isinstance(error, BigCodeFlowError):
             raise error
         if not isinstance(error, KilledWorker):
-            raise ExecutionError(f"an execution failed on its worker: {error!r}") from error
+            raise ExecutionError(f"an execution failed on its Dask worker: {error!r}; run the same again") from error
         for verdict in filter(policy.settles, self.ledger.find({item.verdict_key})):
             return verdict
         sha = self._environment.environment_sha
@@ -235,9 +235,9 @@ class Engine:
 def _until_only(
     again: Mapping[str, WorkItem], todo: Mapping[str, WorkItem], source: Iterator[list[WorkItem] | None]
 ) -> Iterator[list[WorkItem] | None]:
-    """Yield what the source yields, until it ends, or until only the items in ``again`` have no verdict.
+    """Yield the chunks of ``source``; end if ``source`` has no ready item and only items in ``again`` lack a verdict.
 
-    The source may wait for these verdicts before it yields more.
+    The caller then executes ``again``. Waiting would never end: ``source`` may need these verdicts to yield more items.
     """
     for chunk in source:
         if chunk is None and again and not todo:
@@ -255,6 +255,6 @@ def execute_items(
     workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Verdict]:
-    """Return the verdict of each item, by key, from an engine for these items only."""
+    """Execute ``items`` with a new `Engine`; return the verdict of each item by verdict key."""
     with Engine(config, environment, ledger_folder, workers=workers, progress=progress) as engine:
         return engine.verdicts(items, policy)

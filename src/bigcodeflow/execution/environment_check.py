@@ -60,7 +60,7 @@ print(json.dumps(failures))
 
 
 class UnjudgeableTask(NamedTuple):
-    """A task whose ground truth does not pass here, so that verdicts of its solutions mean nothing."""
+    """Task whose ground truth does not pass in this environment, so that verdicts of its solutions mean nothing."""
 
     task_id: str
     status: str
@@ -71,7 +71,7 @@ class UnjudgeableTask(NamedTuple):
 
 
 def unjudgeable_tasks(ground_truths: pa.Table) -> list[UnjudgeableTask]:
-    """Return the tasks of a VERDICTS table of ground truths that do not pass, with the reason if it is known."""
+    """Return the tasks whose ground truth does not pass, with the reason if known; ``ground_truths``: VERDICTS rows."""
     return [_explained(row) for row in ground_truths.to_pylist() if row["status"] != "pass"]
 
 
@@ -83,7 +83,7 @@ def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -
     lines = outcome.stdout.strip().splitlines()
     if not lines or not outcome.frames or outcome.frames[-1]["event"] != "end":
         message = " ".join(outcome.stderr.split())[-300:] or outcome.killed_for or outcome.exit
-        raise ExecutionError(f"the libraries of {environment.name} could not all be imported ({message}): rebuild it")
+        raise ExecutionError(f"environment {environment.name}: libraries cannot be imported ({message}): rebuild it")
     return cast("dict[str, str]", json.loads(lines[-1]))
 
 
@@ -97,7 +97,7 @@ def _explained(row: dict[str, Any]) -> UnjudgeableTask:
 
 
 class Offence(NamedTuple):
-    """A task on which a control fails, and how it fails, such as 'passes' or 'infra_error: exit 1'."""
+    """Task for which a control got a wrong result, and its description, such as 'passes' or 'infra_error: exit 1'."""
 
     task_id: str
     description: str
@@ -124,7 +124,7 @@ def check_oracle(ground_truths: pa.Table) -> ControlResult:
 
 
 def check_tests_run(ground_truths: pa.Table) -> ControlResult:
-    """Check that passing canonical solutions ran exactly the tests that their test text defines, at least one."""
+    """Check that each passing canonical solution ran at least one test, and exactly the tests in its test text."""
     rows = [row for row in ground_truths.to_pylist() if row["status"] == "pass"]
     offences = []
     for row in rows:
@@ -138,11 +138,11 @@ def check_tests_run(ground_truths: pa.Table) -> ControlResult:
 def check_never_passes(
     control: str, verdicts: pa.Table, tasks: pa.Table, judgeable: frozenset[str], *, names: Mapping[str, str]
 ) -> ControlResult:
-    """Check a control that must not pass anywhere: failure, tampering, a crash and an exceeded limit are correct.
+    """Check a control that must not pass on any task; an infra_error is also wrong if the task is ``judgeable``.
 
     Args:
         verdicts: rows of VERDICTS, one per task.
-        judgeable: tasks whose ground truth passes; an infra_error of any other task is no offence.
+        judgeable: tasks whose ground truth passes; an infra_error of any other task is not reported.
         names: task_id → name of the attack on that task, if there are several attacks.
     """
     reasons = {task["task_id"]: vacuous_tests().get(sha256_of_test(task)) for task in tasks.to_pylist()}
@@ -159,7 +159,7 @@ def check_never_passes(
 
 
 def wording(result: ControlResult, most_named: int = 12) -> Sequence[str]:
-    """Return a line with the control's result, and a second line with its offences if there are any."""
+    """Return a line with the control's result, and a second line with its wrong verdicts if there are any."""
     verb = {"oracle": "pass", "tests run": "ran exactly the expected tests"}.get(result.control, "do not pass")
     lines = [f"{result.control}: {result.held:,} of {result.tasks:,} {verb}"]
     if result.vacuous:
@@ -168,7 +168,7 @@ def wording(result: ControlResult, most_named: int = 12) -> Sequence[str]:
     if result.offences:
         named = [f"{one.task_id} {one.description}" for one in result.offences[:most_named]]
         rest = len(result.offences) - len(named)
-        lines.append(f"{result.control} does not hold: " + ", ".join(named) + (f" and {rest:,} more" if rest else ""))
+        lines.append(f"control {result.control} failed: " + ", ".join(named) + (f" and {rest:,} more" if rest else ""))
     return lines
 
 
@@ -179,7 +179,7 @@ def _description(row: Mapping[str, Any]) -> str:
 
 @cache
 def vacuous_tests() -> Mapping[str, str]:
-    """Return a mapping: SHA-256 of a BigCodeBench test text that programs pass without solving the task → reason."""
+    """Return the BigCodeBench tests that programs pass without solving the task: SHA-256 of the test text → reason."""
     facts = json.loads(shipped("data/bigcodebench/vacuous_tests.json").read_text(encoding="utf-8"))
     return MappingProxyType({fact["test_sha256"]: fact["reason"] for fact in facts})
 
@@ -194,9 +194,9 @@ def repeat_ground_truths(
     workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """Execute every ground truth ``times`` times, add the outcomes to the quarantine list, and return the tasks' rows.
+    """Execute ground truths ``times`` times, and add the outcomes to the quarantine list; return its rows of ``tasks``.
 
-    The store keeps the list, and the ledger until the work is finished. Without ``workers``, start separate workers.
+    The store keeps the ledger until all executions are finished. Without ``workers``, separate workers are started.
     """
     sha = environment.environment_sha
     truths = plan_ground_truths(tasks, config=config, environment=environment, costs=VerdictIndex(store).costs())
@@ -249,5 +249,5 @@ def _counted(before: Row, verdicts: Iterable[Row]) -> Row:
 
 
 def _rows(store: Store, environment_sha: str) -> dict[tuple[str, str], Row]:
-    """Return the rows of the quarantine list by task_id and test_sha256."""
+    """Return the rows of the quarantine list, by the pair (task_id, test_sha256)."""
     return {(row["task_id"], row["test_sha256"]): row for row in read_quarantine(store, environment_sha)}

@@ -1,4 +1,4 @@
-"""From planned executions to the VERDICTS table, with the checks of passes; executions for the coverage of tests."""
+"""Make the VERDICTS table of planned executions: reuse known verdicts, execute the rest, and check passing samples."""
 
 import time
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ from bigcodeflow.judge.verdicts import Verdict, blocked_verdict, renewed
 from bigcodeflow.store import LogFiles, Store
 
 StatusProgress = Callable[[int, int, str, Status], None]
-"""Called with finished and total executions, a remark, and the status of running executions."""
+"""Callback that gets the numbers of finished and of all rows, a remark, and the status of running executions."""
 
 _POLL_SECONDS = 0.5
 #: Seconds that a sample has run before its check may begin: most programs that fail at once have ended by then.
@@ -41,20 +41,20 @@ _CHECK_RATIO, _RATIO_KNOWN_AFTER_SECONDS = 2.0, 10.0
 
 @dataclass
 class KnownVerdicts:
-    """Verdicts and results of checks of earlier runs."""
+    """Verdicts, and results of integrity checks, from earlier runs."""
 
     published: Callable[[Collection[str]], list[Verdict]] | None
-    """Function that returns published VERDICTS rows by key; None: there are none."""
+    """Function that returns the published VERDICTS rows with the given keys; None: no rows are published."""
     other_ledgers: Sequence[Path]
     """Ledgers of other unfinished runs, read only."""
     policy: RerunPolicy
     reused: int = 0
     """Number of published verdicts that were used."""
     checked: dict[str, checks.CheckResult] = field(default_factory=dict)
-    """Results by the check's key."""
+    """Results of integrity checks, by the check's key."""
 
     def find(self, items: Mapping[str, WorkItem], engine: Engine) -> dict[str, Verdict]:
-        """Return the known verdicts by key: from published stages, other unfinished stages, and this stage."""
+        """Return known verdicts of ``items`` by verdict key, from artifacts and from ledgers of unfinished stages."""
         published = self.published(items.keys()) if self.published else []
         published = [renewed(row, items[row["verdict_key"]]) for row in published]
         self.checked |= checks.findings_of(published)
@@ -70,7 +70,7 @@ class KnownVerdicts:
 
 
 class JudgedRows:
-    """Planned rows with their verdicts; passes are checked as soon as their ground truth is known."""
+    """Planned rows and their verdicts; samples that pass are checked once the ground truth of their task is known."""
 
     def __init__(
         self,
@@ -82,24 +82,24 @@ class JudgedRows:
         expected_rows: int,
         on_verdict: Callable[[Verdict], None] | None,
     ) -> None:
-        """Take the results of finished checks from the engine's ledger; for the arguments see `judge`."""
+        """Read the results of finished checks from the engine's ledger; see `judge` for the arguments."""
         self._engine, self._known, self._planner = engine, known, planner
         self._expected_rows, self._on_verdict = expected_rows, on_verdict
         known.checked |= checks.findings_of(engine.ledger.checks())
         engine.forecast.check_share = BUDGET_SHARE if texts else 0.0
         self._checks = checks.Checks(texts, known.checked, on_result=self._end_check) if texts else None
         self.planned: Sequence[Planned] = ()
-        """The last chunk of rows."""
+        """Rows of the latest chunk."""
         self.items: dict[str, WorkItem] = {}
-        """Distinct executions by verdict key."""
+        """Distinct items to execute, by verdict key."""
         self.finished = 0
         """Number of rows whose verdict is final."""
         self.outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        """Final rows by variant and failure kind, '' for a pass."""
+        """Number of rows with a final verdict, by variant and failure kind ('' for a pass)."""
         self._seen: set[Origin] = set()
         self._rows: dict[str, list[Planned]] = {}
         self._verdicts: dict[str, Verdict] = {}
-        self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
+        self._passes: dict[str, list[str]] = {}  # keys of passing items whose check has not begun, by task
         self._same: dict[str, WorkItem] = {}  # items by task that wait for the verdict of their ground truth
         self._waiting: dict[str, WorkItem] = {}  # open items that wait for a clock and whose check has not begun
         self._final: set[str] = set()
@@ -116,7 +116,7 @@ class JudgedRows:
         return self._planner.renewed(verdict, plan) if self._planner else verdict
 
     def arriving(self, chunks: Iterable[Sequence[Planned] | None]) -> Iterator[list[WorkItem] | None]:
-        """Yield the items to execute: of each chunk, then of checks until all is final; None if none is ready now."""
+        """Yield items to execute, for rows and checks, until all verdicts are final; yield None if no item is ready."""
         for chunk in chunks:
             items = self._accepted(chunk) if chunk is not None else []
             items += self._follow_ups()
@@ -129,7 +129,7 @@ class JudgedRows:
             yield items or None
 
     def receive(self, verdict: Verdict) -> None:
-        """Take the verdict of a row, or of an execution that a check asked for."""
+        """Accept the verdict of a planned row, or of an execution that a check requested."""
         key = verdict["verdict_key"]
         if key not in self.items:
             if self._checks:
@@ -150,7 +150,7 @@ class JudgedRows:
             self._end(key)
 
     def _accepted(self, chunk: Sequence[Planned]) -> list[WorkItem]:
-        """Add the rows of a chunk, and the verdicts that are known; return the items without a verdict."""
+        """Add the rows of a chunk and their known verdicts; return the items without a verdict."""
         self.planned, new = chunk, dict[str, WorkItem]()
         for plan in chunk:
             key = plan.item.verdict_key
@@ -179,7 +179,7 @@ class JudgedRows:
         return list(todo.values())
 
     def _follow_ups(self) -> list[WorkItem]:
-        """Use ground truths that became known: for equal executions, and to begin checks; return items to execute."""
+        """Copy new ground truths to samples with equal executions, begin checks of passes; return items to execute."""
         if not self._planner:
             return []
         todo: list[WorkItem] = []
@@ -217,7 +217,7 @@ class JudgedRows:
                 self._checks.begin_early(checks.Pass(item, reference))
 
     def _is_settled(self, task_id: str) -> bool:
-        """Tell if the ground truth is known, or will not become known."""
+        """Return True if the task's ground truth is known, or will never become known."""
         return self._is_complete or bool(self._planner and task_id in self._planner.truths)
 
     def _end_check(self, key: str, result: checks.CheckResult) -> None:
@@ -236,7 +236,7 @@ class JudgedRows:
         self.outcomes[plan.item.origin.variant][kind] += 1
 
     def _forecast(self) -> None:
-        """Tell the engine how much work the checks of open rows will be."""
+        """Estimate the CPU seconds of checks that are not requested yet; store them in the engine's forecast."""
         if len(self._seen) < self._expected_rows:
             self._engine.forecast.later_seconds = None
             return
@@ -265,14 +265,14 @@ def judge(
     progress: StatusProgress | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> tuple[pa.Table, dict[str, int]]:
-    """Execute items without a known verdict, and return the VERDICTS table and the counts of the stage.
+    """Execute items without a known verdict; return the VERDICTS table, and counts such as ``reused_verdicts``.
 
     Args:
-        chunks: planned rows, as they become known; the last chunk holds all rows. None means that nothing is new.
+        chunks: planned rows, as they become known; the last chunk holds all rows. None means that no row is new.
             With reruns, pass a single chunk, because the choice of reruns depends on all earlier verdicts.
-        ledger_folder: durable verdicts of this stage, from this and from interrupted runs.
+        ledger_folder: folder of the ledger with verdicts of this stage, from this run and from interrupted runs.
         expected_rows: number of rows in the last chunk, for the progress; 0: unknown.
-        known: function that returns published VERDICTS rows by key, such as `VerdictIndex.verdicts`; None: no rows.
+        known: function that returns published VERDICTS rows with given keys, as `VerdictIndex.verdicts`; None: no rows.
         other_ledgers: ledgers of other unfinished runs, read only.
         planner: planner of samples, with the ground truths; None: the rows are ground truths.
         texts: known altered texts of tests, for the checks of passing samples; None: passes are not checked.
@@ -282,7 +282,7 @@ def judge(
 
     def report(*_: int) -> None:
         if progress:
-            # Of ground truths no score is shown; raw verdicts count only where there are no others.
+            # Ground truths show no score; raw verdicts count only if there are no calibrated verdicts.
             outcomes = rows.outcomes.get("calibrated") or rows.outcomes.get("raw") if planner else None
             progress(rows.finished, rows.total, "", engine.status()._replace(outcomes=dict(outcomes or {})))
 
@@ -331,9 +331,9 @@ def contradicting(
     store: Store,
     progress: Progress | None = None,
 ) -> Iterator[tuple[Collection[Reference], Contradictions, Execute]]:
-    """Yield what `contradictions.coverage` and `checks.undetected` take, for the tasks whose own solution passes.
+    """Yield references, contradictions and a function that executes items, for `contradictions.coverage` and the like.
 
-    The store keeps the results, which are reused, and the ledger until the block ends without an error.
+    Only tasks with a passing ground truth have a reference. The ledger is removed if the block raises no error.
     """
     references = Planner(tasks, ground_truth, config=config, environment=environment).references()
     ledger_folder = store.workspace("contradictions", environment.environment_sha)

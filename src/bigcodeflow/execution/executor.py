@@ -1,4 +1,4 @@
-"""Settings of a worker, and the backend that it makes of them to execute items."""
+"""Settings of a worker process, and the execution of items with the backend that these settings describe."""
 
 import socket
 from contextlib import closing
@@ -24,8 +24,8 @@ class Executor:
     environment: Environment
     isolated: bool = True
     writes_ledger: bool = True
-    """True if workers write the ledger themselves, so that a final verdict survives any end of the run. False if they
-    may not share the folder: then the driver writes what they return."""
+    """True if workers write verdicts to the ledger themselves, so that final verdicts survive a killed run. False if
+    workers may lack the ledger's folder: then the process of the run writes the returned verdicts."""
 
     def run(self, item: WorkItem, policy: RerunPolicy, backend: Backend, ledger: Ledger) -> Verdict:
         """Execute an item in a worker process, with the worker's own backend and ledger."""
@@ -39,7 +39,7 @@ class Executor:
         return verdict
 
     def backend(self, slots: int = 1) -> Backend:
-        """Make the configured backend for a worker process with this number of slots."""
+        """Make the configured backend for a worker process that executes this number of items (``slots``) at once."""
         cores = max(1.0, slots / self.config.slots_per_worker)
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
 
@@ -50,7 +50,7 @@ class Executor:
         return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
 
     def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
-        """Return the verdict of one item, after as many executions as the policy asks for."""
+        """Execute an item as often as ``policy`` requires, and return its verdict."""
         sha = self.environment.environment_sha
         executions = [executed(backend, item, sha)]
         while policy.wants_another(executions):
@@ -59,7 +59,7 @@ class Executor:
 
 
 def _leave_slot() -> None:
-    """Let the worker take another item; called in the thread of a sample that computes or sleeps for long."""
+    """Free the worker's thread slot while a sample runs for long, so that the worker takes another item."""
     from distributed import secede
     from distributed.threadpoolexecutor import thread_state
 
@@ -68,13 +68,13 @@ def _leave_slot() -> None:
 
 
 def checked(executor: Executor) -> Executor:
-    """Return the executor with the isolation and the kind of start that are available here."""
+    """Return the executor with the isolation and the kind of start (warm or cold) that this machine offers."""
     with closing(executor.backend()) as backend:
         return adapted(executor, backend)
 
 
 def adapted(executor: Executor, backend: Backend) -> Executor:
-    """Return the executor with what its backend can do here; raise SandboxUnavailableError if that is too little."""
+    """Return the executor with ``backend``'s isolation and start; raise SandboxUnavailableError if the check fails."""
     capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
     if executor.config.backend != "local":
         return executor  # its hosts check this themselves
@@ -84,13 +84,13 @@ def adapted(executor: Executor, backend: Backend) -> Executor:
 
 
 def environment_here(wanted: InstalledEnvironment) -> InstalledEnvironment:
-    """Return this machine's build with the same sha as ``wanted``; raise EnvironmentUnusableError if there is none."""
+    """Return this machine's environment with the sha of ``wanted``; raise EnvironmentUnusableError if it is missing."""
     found = installed_environments()
     for environment in found:
         if environment.environment_sha == wanted.environment_sha:
             return environment
     others = [one.environment_sha[:12] for one in found if one.name == wanted.name]
-    there = f"it has {', '.join(others)} of that name" if others else "none of that name is there"
+    there = f"it has {', '.join(others)} of that name" if others else "no environment of that name is there"
     raise EnvironmentUnusableError(
         f"worker on {socket.gethostname()} lacks the sandbox environment {wanted.name} with sha "
         f"{wanted.environment_sha[:12]} ({there}): run `bigcodeflow env build {wanted.name}` there, or set "

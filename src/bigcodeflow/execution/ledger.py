@@ -1,4 +1,4 @@
-"""Verdicts of an unfinished stage, and results of checks, kept one by one, so that a kill loses none."""
+"""Ledger of an unfinished stage: verdicts and results of checks, written one by one, so that a kill loses none."""
 
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,9 +27,9 @@ class Ledger:
         self._folder, self._writer = folder, uuid.uuid4().hex
 
     def append(self, verdict: Verdict) -> None:
-        """Write a verdict, or CHECK_COLUMNS of a check's result, in a single call; threads may share a ledger.
+        """Append a line: a verdict, or the result of a pass's check (only CHECK_COLUMNS); threads may share a ledger.
 
-        Its line is complete or absent.
+        After a kill, readers get either the complete line or no line.
         """
         # A concurrent identical run may have published the stage and removed the folder, which is then made again.
         with AppendLog(self._folder / verdict["verdict_key"][:_SHARD_DIGITS] / f"{self._writer}.jsonl") as log:
@@ -40,12 +40,12 @@ class Ledger:
             yield from _verdicts(path)
 
     def checks(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the results of checks, with CHECK_COLUMNS."""
+        """Yield the results of checks of passing samples, with the columns CHECK_COLUMNS."""
         for path in sorted(self._folder.glob("*/*.jsonl")):
             yield from (line for line in log_records(path) if "integrity_key" in line)
 
     def find(self, keys: Collection[str], *, own: bool = True) -> Iterator[Verdict]:
-        """Yield every complete verdict with one of these keys; unless ``own``, skip verdicts of this instance."""
+        """Yield every complete verdict with one of these keys; if not ``own``, skip verdicts that this object wrote."""
         for shard in sorted({*(key[:_SHARD_DIGITS] for key in keys), "restored"}):
             for path in sorted(self._folder.glob(f"{shard}/*.jsonl")):
                 if own or path.stem != self._writer:
@@ -57,7 +57,7 @@ def _verdicts(path: Path) -> Iterator[Verdict]:
 
 
 def find_in_ledgers(folders: Iterable[Path], keys: Collection[str]) -> Iterator[Verdict]:
-    """Yield complete verdicts with these keys from unfinished stages; skip stages published in the meantime."""
+    """Yield complete verdicts with these keys from the ledgers in ``folders``; skip folders that were removed."""
     for folder in folders:
         with suppress(FileNotFoundError):
             yield from Ledger(folder).find(keys)

@@ -1,4 +1,4 @@
-"""Plans of executions: the canonical solutions of tasks, samples, and the programs that checks of passes execute."""
+"""Plans of executions: canonical solutions of tasks, samples, and the programs that check passing samples."""
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -30,14 +30,14 @@ GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned row of the verdicts table: the execution that gives its verdict, whose origin is the row's sample."""
+    """Future row of the VERDICTS table: ``item`` gives its verdict, and ``item.origin`` names its sample."""
 
     item: WorkItem
     sanitizer: str
     blocked_by: str = ""
-    """Reason why it is not executed; empty if it is executed."""
+    """Reason why the item is not executed; empty if it is executed."""
     blocked_kind: str = "safety_policy"
-    """Failure kind if it is not executed."""
+    """Failure kind of the row if the item is not executed."""
 
 
 def plan_ground_truths(
@@ -56,7 +56,7 @@ def plan_ground_truths(
 
 
 class Planner:
-    """Plans executions of samples, and those of their checks, with the ground truths that are known so far.
+    """Planner of executions of samples, and of checks of passing samples; it uses the ground truths known so far.
 
     Ground truths give the expected costs, the imports that fail in this environment for any program, and the tasks
     whose passes can be checked.
@@ -70,7 +70,7 @@ class Planner:
         config: ExecutionConfig,
         environment: Environment,
     ) -> None:
-        """Take TASKS rows, and verdicts of ground truths (GROUND_TRUTH_COLUMNS); None: no truth is known yet."""
+        """Take TASKS rows, and verdicts of ground truths (GROUND_TRUTH_COLUMNS); None: no ground truth is known yet."""
         self._tasks = {task["task_id"]: task for task in tasks.to_pylist()}
         self._config = config
         self.truths: dict[str, Verdict] = {}
@@ -92,7 +92,7 @@ class Planner:
                 self._costs[row["task_id"]] = cost
 
     def can_plan(self, task_id: str) -> bool:
-        """Tell if a task's samples can be planned: a scaled limit needs the cost of the ground truth."""
+        """Return False while the task's time limit is scaled from its ground truth and the ground truth is unknown."""
         is_scaled = self._config.limits.time_policy == "scaled"
         return not is_scaled or task_id in self.truths or fact_of(self._tasks[task_id]) is not None
 
@@ -115,7 +115,7 @@ class Planner:
         return planned
 
     def awaits_truth(self, plan: Planned) -> bool:
-        """Tell if a sample's execution equals that of its ground truth, which is not known yet."""
+        """Return True if a sample has the same execution as its task's ground truth, whose verdict is not known yet."""
         task_id = plan.item.origin.task_id
         task = self._tasks[task_id]
         if task_id in self.truths or plan.item.program != _own_program(task):
@@ -124,9 +124,9 @@ class Planner:
         return own.verdict_key == plan.item.verdict_key
 
     def reference(self, task_id: str, *, is_early: bool = False) -> Reference | None:
-        """Return what the check of a pass needs, or None if the task's own solution is not known to pass here.
+        """Return the data for checks of passing samples; None if the task's ground truth failed or is unknown.
 
-        If ``is_early``, return it also while the ground truth is not known, without its seconds.
+        If ``is_early``, return the data even if the ground truth is unknown; the tests' ``seconds`` are then empty.
         """
         task, truth = self._tasks[task_id], self.truths.get(task_id)
         if truth["status"] != "pass" if truth else not is_early:
@@ -143,20 +143,20 @@ class Planner:
         return self._references.setdefault(task_id, reference) if truth else reference
 
     def references(self) -> dict[str, Reference]:
-        """Return the references by task_id, for tasks whose own solution passes here."""
+        """Return the `reference` of each task whose ground truth passes in this environment, by task_id."""
         found = {task_id: self.reference(task_id) for task_id in self._tasks}
         return {task_id: reference for task_id, reference in found.items() if reference}
 
     def renewed(self, verdict: Verdict, plan: Planned) -> Verdict:
-        """Return the verdict of a sample that was executed before its ground truth was known."""
+        """Return a sample's verdict; correct it if a ground truth that came later shows that imports fail here."""
         missing = self._missing_imports(plan.item.origin.task_id)
         return renewed(verdict, replace(plan.item, missing_imports=missing)) if missing else verdict
 
     def _missing_imports(self, task_id: str) -> frozenset[str]:
-        """Return the imports that fail in the task's own solution; after an infra_error, add all its libraries.
+        """Return the imports that failed in the task's ground truth; if its status is infra_error, add its libraries.
 
-        The ground truth ends at the first library that the environment lacks, but a solution may import such libraries
-        in another order.
+        A ground truth with infra_error ended at the first library that the environment lacks. Other libraries may be
+        missing too, and a solution may import them first.
         """
         task, truth = self._tasks[task_id], self.truths.get(task_id)
         if truth is None:
@@ -171,7 +171,7 @@ class Planner:
 def planned_in_parts(
     planner: Planner, solutions: Iterable[pa.Table | None], truths: Iterable[list[Verdict] | None]
 ) -> Iterator[list[Planned] | None]:
-    """Plan solutions as they, and the ground truths, arrive; each iterable yields None while it has nothing new."""
+    """Yield planned rows as solutions and ground truths arrive; None, in inputs and output, means nothing new."""
     waiting: list[pa.Table] = []
     for table, rows in zip_longest(solutions, truths):
         planner.learn(rows or ())
@@ -200,7 +200,7 @@ def _item(
     test: str = "",
     is_sample: bool = False,
 ) -> WorkItem:
-    # Of the task's own test, whichever test text is executed. Shipped facts give the same key on every machine.
+    # The cost of the task's own test, also for an altered test. Shipped facts give the same key on every machine.
     fact = fact_of(task)
     cost = costs.get(task["task_id"]) or fact or Cost()
     reference = fact or cost

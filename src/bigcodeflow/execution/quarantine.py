@@ -1,4 +1,4 @@
-"""The quarantine list of an environment: counts executions, and shows ground truths that do not always pass there.
+"""Quarantine list of an environment: how often each task's ground truth was executed, and how often it passed.
 
 ``{store}/quarantine/{environment_sha}.parquet`` is written by ``execution.environment_check`` and read by every run.
 """
@@ -19,17 +19,17 @@ QUARANTINE_FOLDER = "quarantine"
 
 
 def quarantine_name(environment_sha: str) -> str:
-    """Return the name of the list's file in a store."""
+    """Return the name of the quarantine list's file in a store."""
     return f"{QUARANTINE_FOLDER}/{environment_sha}.parquet"
 
 
 def quarantine_path(store: Store, environment_sha: str) -> Path:
-    """Return the path of an environment's list on this machine; the file may not exist."""
+    """Return the path of an environment's quarantine list on this machine; the file may not exist."""
     return store.root / quarantine_name(environment_sha)
 
 
 def read_quarantine(store: Store, environment_sha: str) -> list[Row]:
-    """Return all rows of the environment's list, by task; columns as in QUARANTINE. Empty if nothing was checked."""
+    """Return the rows of the environment's quarantine list, with the columns of QUARANTINE; empty without a list."""
     path = store.file(quarantine_name(environment_sha))
     if path is None:
         return []

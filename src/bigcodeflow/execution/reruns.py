@@ -1,4 +1,4 @@
-"""Repeated executions of one item: which are wanted, and what they decide together.
+"""Rules for repeated executions of an item: when to repeat, and which verdict the executions give together.
 
 Several executions separate flaky from broken samples: a sample that does not pass is executed ``execution.reruns`` more
 times, and the majority decides. A ground truth passes if any of its confirmations passes. An infra_error does not count
@@ -29,10 +29,10 @@ class RerunPolicy:
     confirms_ground_truths: bool = False
     """True for ground truths: a failure must be confirmed before it counts, and a single pass overrides it."""
     disputed: frozenset[str] = frozenset()
-    """Keys with different verdicts in the past; with reruns, these are executed again even if they pass."""
+    """Verdict keys whose earlier verdicts disagree; with reruns, these items are executed again even if they pass."""
 
     def wants_another(self, executions: Sequence[Verdict]) -> bool:
-        """Tell if an item needs one more execution after these."""
+        """Return True if an item needs another execution after these ``executions``."""
         statuses = [execution["status"] for execution in executions]
         if "infra_error" in statuses:
             return False
@@ -43,7 +43,7 @@ class RerunPolicy:
     def settled(self, executions: Sequence[Verdict]) -> Verdict:
         """Return the verdict of an item after all of its executions.
 
-        Columns ``flaky`` and ``attempts`` describe the item; all others come from the execution that decided.
+        Columns ``flaky`` and ``attempts`` cover all executions; all other columns come from the execution that decided.
         """
         attempts = sum(one["attempts"] for one in executions)
         statuses = [one["status"] for one in executions]
@@ -56,9 +56,9 @@ class RerunPolicy:
         return decisive | {"flaky": len(set(statuses)) > 1, "attempts": attempts}
 
     def answers(self, verdict: Verdict) -> bool:
-        """Tell if a verdict of another run can replace an execution of the item.
+        """Return True if ``verdict``, from another run, can be used in place of executing the item.
 
-        A sample's flaky verdict never can: it depends on the number of reruns in that run.
+        A flaky verdict of a sample cannot be used: it depends on the number of reruns in the other run.
         """
         if verdict["status"] == "infra_error" or verdict["verdict_key"] in self.disputed:
             return False
@@ -69,7 +69,7 @@ class RerunPolicy:
         return not self._repeats(verdict) or _agreed(verdict, self.reruns)
 
     def settles(self, verdict: Verdict) -> bool:
-        """Tell if a verdict in this stage's ledger is final, so that its item is not executed again."""
+        """Return True if a verdict in this stage's ledger is final, so that its item is not executed again."""
         return verdict["status"] != "infra_error" and (verdict["flaky"] is not None or self.answers(verdict))
 
     def _repeats(self, first: Verdict) -> bool:
@@ -81,7 +81,7 @@ ONCE = RerunPolicy()
 
 
 def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
-    """Return the keys whose finished verdicts disagree, within one run or between runs."""
+    """Return the keys with a flaky verdict, or with verdicts of different status; infra_errors do not count."""
     seen: dict[str, set[Any]] = {}
     for verdict in verdicts:
         if verdict["status"] != "infra_error":
@@ -91,7 +91,7 @@ def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
 
 
 def worth_another_round(verdict: Verdict) -> bool:
-    """Tell if an infra_error may be temporary: a lost worker is, but a missing library is not."""
+    """Return True if ``verdict`` is an infra_error with a cause that may be temporary, such as a lost worker."""
     is_settled = verdict["exit"] == "exit 0" or verdict["exit"].startswith(READ_FROM_DISK)
     return bool(verdict["status"] == "infra_error" and not is_settled)
 
@@ -101,7 +101,7 @@ def _agreed(verdict: Verdict, reruns: int) -> bool:
 
 
 def _majority(executions: Sequence[Verdict]) -> Verdict:
-    """Return the first execution with the majority's status; on a tie of passes and failures, the first execution."""
+    """Return the first pass if most pass, the first of the most frequent failure if most fail, else the first."""
     statuses = [execution["status"] for execution in executions]
     others = [status for status in statuses if status != "pass"]
     if 2 * len(others) == len(statuses):

@@ -1,7 +1,7 @@
-"""Altered texts of tests that are validated in an environment, in the store and shipped with the product.
+"""Contradictions (altered texts of tests) validated in an environment, kept in the store or shipped with the product.
 
 ``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. Rows
-for some environments ship with the product (``data/validated_tests``): there, only tasks of your own are validated.
+for some environments ship with the product (``data/validated_tests``); other tasks are validated at first use.
 """
 
 from collections.abc import Collection
@@ -26,15 +26,15 @@ _SHIPPED = "data/validated_tests"
 
 
 class StoredContradictions(Contradictions):
-    """Rows of one environment: read when needed, extended, and written back with rows that others added meanwhile."""
+    """Contradictions of an environment: read from the store at first use; `write` adds new rows to the stored rows."""
 
     def __init__(self, store: Store | None, environment_sha: str, task_ids: Collection[str] | None = None) -> None:
-        """Read nothing yet.
+        """Set the source of the rows; nothing is read yet.
 
         Args:
-            store: place of the table; None keeps new rows in this process only.
+            store: store that holds the table; None keeps new rows in this process only.
             environment_sha: environment of the rows.
-            task_ids: tasks whose shipped rows are needed; None: all.
+            task_ids: tasks whose shipped rows are needed; None: all tasks.
         """
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
         self._environment_sha, self._task_ids = environment_sha, task_ids
@@ -42,7 +42,7 @@ class StoredContradictions(Contradictions):
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by ``source``, the hash of the data that their text was made from.
+        """Known rows by the column ``source``, the hash of the data from which a row's text was made.
 
         Raises:
             ArtifactError: the store's file is no table of contradictions.
@@ -56,7 +56,7 @@ class StoredContradictions(Contradictions):
         self._new[row["source"]] = row
 
     def write(self) -> None:
-        """Add the new rows to the table; writers on one machine wait for each other, between machines the last wins."""
+        """Add new rows to the stored table. Writers on a machine take turns; of two machines, the last writer wins."""
         if self._store is None or not self._new:
             return
         with locked(self._store.root / _STAGE / ".lock"):
@@ -72,12 +72,12 @@ class StoredContradictions(Contradictions):
 
 
 def _rows_of(path: Path, **options: Any) -> dict[str, Row]:
-    """Read a table of CONTRADICTIONS by source, with options of ``pq.read_table``; empty if of another version."""
+    """Return the rows of a CONTRADICTIONS table by ``source``; return {} if the file has other columns."""
     try:
         if pq.read_schema(path).names != CONTRADICTIONS.names:
             return {}
         table = read_table(path, schema=CONTRADICTIONS, **options)
     except (OSError, pa.ArrowException) as error:
         problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
-        raise ArtifactError(f"{problem}: delete it, it is made again") from error
+        raise ArtifactError(f"{problem}: delete the file, and the next run makes it again") from error
     return {row["source"]: row for row in table.to_pylist()}

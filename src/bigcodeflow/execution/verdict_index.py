@@ -1,8 +1,8 @@
 """Index of known verdicts: maps an execution to the artifact of a store that holds its verdict.
 
-The index is a SQLite file in the user's cache, a separate file for each store. It records the places of verdicts and
-the costs of tasks, holds no verdict itself, and may be deleted at any time. Each machine reads the key columns of every
-artifact once; after that, the cost of a lookup does not depend on the number of recorded runs.
+The index is a SQLite file in the user's cache, a separate file for each store. It records which artifact holds a
+verdict, and the costs of tasks; it holds no verdict itself, and may be deleted at any time. Each machine reads the key
+columns of every artifact once; after that, the cost of a lookup does not depend on the number of recorded runs.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ class VerdictIndex:
         self._path = cache_folder() / "verdict-index" / f"{name}-{_SCHEMA_VERSION}.sqlite"
 
     def verdicts(self, keys: Collection[str]) -> list[dict[str, Any]]:
-        """Return VERDICTS rows with these keys, at least one per outcome; leave out rows that judge no program."""
+        """Return VERDICTS rows with these keys, each outcome of a key; skip infra_errors and unexecuted samples."""
         if not keys:
             return []
         digests = [_digest(key) for key in keys]
@@ -79,10 +79,10 @@ class VerdictIndex:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             return self._query_at(self._path, query)
         except (OSError, sqlite3.OperationalError) as error:
-            logger.warning("verdict index %s cannot be used (%s): all verdicts are read instead", self._path, error)
+            logger.warning("verdict index %s cannot be used (%s): all artifacts are read instead", self._path, error)
             return self._query_at(":memory:", query)
         except sqlite3.DatabaseError as error:
-            logger.info("verdict index %s is damaged (%s): it is made again", self._path, error)
+            logger.info("verdict index %s is damaged (%s): it is rebuilt", self._path, error)
             self._path.unlink(missing_ok=True)
             return self._query_at(self._path, query)
 
@@ -119,7 +119,7 @@ class VerdictIndex:
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str] | None:
-    """Return the version of each artifact in the index, by key, or None if the file is empty."""
+    """Return the indexed version of each artifact, by artifact key; return None if the index file is empty."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'artifact'").fetchone():
         return None
     return dict(database.execute("SELECT key, version FROM artifact"))
@@ -156,7 +156,7 @@ def _add(database: sqlite3.Connection, key: str, version: str, table: pa.Table) 
 
 
 def _is_verdict() -> pc.Expression:
-    """Return a filter for rows that judge a program: no infra_errors, no samples that were not executed."""
+    """Return a filter that drops rows without a verdict on a program: infra_errors and unexecuted samples."""
     return (pc.field("status") != "infra_error") & ~pc.field("failure_kind").isin(["safety_policy", "unanswered"])
 
 

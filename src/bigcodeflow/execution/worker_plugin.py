@@ -33,14 +33,14 @@ _REPLAYED = "replayed"
 
 
 class WorkerLogRelay(logging.Handler):
-    """Keeps the library's warnings of this process until they are taken."""
+    """Log handler that keeps warnings of bigcodeflow in this process until `taken` is called."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self._messages: deque[str] = deque(maxlen=_MOST_WARNINGS)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a warning, unless ``replay`` logged it for another worker (run and worker may share a process)."""
+        """Keep a warning; skip warnings from ``replay``, which arrive here if run and worker share a process."""
         if not hasattr(record, _REPLAYED):
             self._messages.append(record.getMessage())
 
@@ -59,7 +59,7 @@ def replay(warnings: Iterable[str]) -> None:
 
 
 class BackendPlugin(WorkerPlugin):
-    """Gives every worker process one backend, which all its threads use and which is closed with the worker."""
+    """Dask plugin that gives a worker process a backend, which all its threads share and which ends with the worker."""
 
     idempotent = True
 
@@ -74,8 +74,8 @@ class BackendPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Make the backend; nothing is started before the first item.
 
-        Dask reports an error to the caller that registers the plugin, but not to callers that send work to a worker
-        that joined later: for these, ``execute`` raises it.
+        Dask reports an error of this method to the caller that registers the plugin. For workers that join later, no
+        caller gets the error, so the error is kept, and ``execute`` raises it.
         """
         self._relay = WorkerLogRelay()
         _LIBRARY.addHandler(self._relay)
@@ -89,7 +89,7 @@ class BackendPlugin(WorkerPlugin):
     def execute(self, item: WorkItem, policy: RerunPolicy, ledger_folder: Path) -> Verdict:
         """Return the verdict of an item, or raise the reason why this worker cannot execute items."""
         if self._backend is None:
-            raise self._refusal or RuntimeError("the worker plugin is not set up")
+            raise self._refusal or RuntimeError("the Dask worker's plugin is not set up: restart the worker")
         ledger = self._ledgers.setdefault(ledger_folder, Ledger(ledger_folder))
         return self._executor.run(item, policy, self._backend, ledger)
 
@@ -102,7 +102,7 @@ class BackendPlugin(WorkerPlugin):
         return self._relay.taken() if self._relay else []
 
     def close(self) -> list[str]:
-        """Close the backend, and return the last warnings, which include its costs."""
+        """Close the backend; return the last warnings, including warnings about the backend's costs."""
         if self._backend:
             self._backend.close()
         return self.warnings()
@@ -115,19 +115,19 @@ class BackendPlugin(WorkerPlugin):
 
 
 def execute_item(name: str, ledger_folder: Path, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
-    """Execute an item as a Dask task, by the worker's plugin ``name``; return its verdict and the worker's warnings."""
+    """Execute an item as a Dask task with the worker's plugin ``name``; return the verdict and new warnings."""
     plugin = cast("BackendPlugin", get_worker().plugins[name])
     return plugin.execute(item, policy, ledger_folder), plugin.warnings()
 
 
 def under_way_here(name: str, dask_worker: Worker) -> Mapping[str, float]:
-    """Return ``BackendPlugin.under_way`` of the plugin ``name`` on a worker, which `Client.run` passes."""
+    """Return ``BackendPlugin.under_way`` of the plugin ``name`` on ``dask_worker``, which `Client.run` passes."""
     plugin = dask_worker.plugins.get(name)
     return plugin.under_way() if isinstance(plugin, BackendPlugin) else {}
 
 
 def close_backend(name: str, dask_worker: Worker) -> list[str]:
-    """Close the backend of the plugin ``name`` on a worker, which `Client.run` passes; return its last warnings."""
+    """Close the backend of the plugin ``name`` on ``dask_worker``, passed by `Client.run`; return its last warnings."""
     plugin = dask_worker.plugins.get(name)
     return plugin.close() if isinstance(plugin, BackendPlugin) else []
 

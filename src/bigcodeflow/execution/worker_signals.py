@@ -1,7 +1,7 @@
-"""Imported by the process from which local workers are forked, before anything else: Ctrl-C ends neither it nor them.
+"""Import this first in the process from which local workers are forked, so that Ctrl-C ends none of these processes.
 
-They would print a traceback before the run ends them. SIGINT has a handler and is not ignored, because programs that a
-worker starts would inherit the ignored signal.
+Otherwise the workers would print tracebacks before the run ends them. SIGINT gets a handler and is not ignored, because
+programs that a worker starts would inherit an ignored signal.
 """
 
 import signal

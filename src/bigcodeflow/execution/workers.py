@@ -1,4 +1,4 @@
-"""The cluster of workers that execute items."""
+"""Workers on a Dask cluster that execute items."""
 
 import threading
 import time
@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.5
 
 
 class Workers:
-    """A cluster of workers with executors, which starts when the first items arrive.
+    """Cluster of workers with backends, which starts when the first items arrive.
 
     Use it as a context manager; several threads, and several stages of one run, may use it.
     """
@@ -56,9 +56,9 @@ class Workers:
     def execute(
         self, chunks: Iterator[list[WorkItem] | None], policy: RerunPolicy, ledger_folder: Path
     ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
-        """Execute the items of the chunks in the cluster; yield what ``fan_out`` yields.
+        """Execute the items of ``chunks`` in the cluster; yield (item, result, error) of each item, like ``fan_out``.
 
-        A chunk None means that no items are ready now. Raises ClusterLostError if the connection breaks.
+        A chunk that is None means that no items are ready. Raise ClusterLostError if the connection breaks.
         """
         from distributed.comm.core import CommClosedError
 
@@ -79,12 +79,12 @@ class Workers:
                     work = partial(execute_item, self._cluster.name, ledger_folder, policy)
                     yield from fan_out(client, work, items, patience_seconds=patience_seconds, is_local=is_local)
                 except CommClosedError as error:
-                    problem = f"the Dask scheduler does not answer ({error})"
-                    raise ClusterLostError(f"{problem}: run the same again") from error
+                    problem = f"the Dask scheduler does not answer ({error}): check that it runs"
+                    raise ClusterLostError(f"{problem}, then run the same again") from error
 
     @contextmanager
     def _equipped(self, client: "Client") -> Iterator[None]:
-        """Give every worker a backend, also workers that join later, and note what they execute, during the block."""
+        """Give every worker a backend during the block, also workers that join later; track running executions."""
         from distributed.comm.core import CommClosedError
 
         from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
@@ -108,7 +108,7 @@ class Workers:
                 client.unregister_worker_plugin(name)
 
     def _ask(self, client: "Client", ended: threading.Event) -> None:
-        """Ask the workers regularly what they execute, in a separate thread, so that a silent worker delays nothing."""
+        """Update ``under_way`` regularly; this runs in a thread, so that a silent worker delays nothing else."""
         from bigcodeflow.execution.worker_plugin import under_way_here
 
         while not ended.wait(_SECONDS_BETWEEN_LOOKS):
@@ -123,12 +123,12 @@ class Workers:
             yield from [None] if chunk is None else self._prepared(chunk)
 
     def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
-        """Return items in the order of their starts, with ``preload`` and ``zygote`` filled in."""
+        """Set the items' warm libraries (``preload``, ``zygote``); return the items in the order of their starts."""
         with self._preparing:
             return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
 
     def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Prepare items by a new backend of this process; the first time, also check the isolation that it offers."""
+        """Set the items' warm libraries by a new backend; at the first call, also check the backend's isolation."""
         executor = self.executor
         with closing(executor.backend()) as backend:
             try:
@@ -140,12 +140,12 @@ class Workers:
                 if executor.writes_ledger:
                     raise
         if executor.config.backend == "local":
-            self._planner = backend  # closed, it has no sandbox, but still its plan
+            self._planner = backend  # a closed backend has no sandbox, but keeps its plan
         return items
 
 
 def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
-    """Wait for the first chunk with items, and return it; empty if there is none."""
+    """Wait for the first chunk with items, and return it; return an empty list if no chunk has items."""
     for chunk in chunks:
         if chunk:
             return chunk

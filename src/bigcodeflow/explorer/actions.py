@@ -1,4 +1,4 @@
-"""Actions of the pages' forms: cancel, label, delete and retry runs; and the pages that ask before the last two."""
+"""Actions of the explorer's forms: cancel, label, delete and retry runs; and pages to confirm a deletion or retry."""
 
 import subprocess
 import sys
@@ -37,16 +37,16 @@ Action = Callable[..., str]
 
 
 def cancel(catalog: Catalog, _form: Mapping[str, str], run_id: str) -> str:
-    """Ask a run in progress to end."""
+    """Request that a run in progress ends; return the address of the page of runs in progress."""
     if not request_cancellation(catalog.store.root, run_id):
-        raise NotThereError("This run is not in progress any more.")
+        raise NotThereError("This run is not in progress any more: see Runs.")
     return "/live"
 
 
 def label(catalog: Catalog, form: Mapping[str, str], record: str) -> str:
     """Write the name, tags and note of a run, and archive it or bring it back; rebuild the catalog."""
     if record not in catalog.version().by_record:
-        raise NotThereError("There is no such run.")
+        raise NotThereError("There is no such run: see Runs.")
     tags = tuple(filter(None, map(str.strip, form.get("tags", "").split(","))))
     texts = {name: form.get(name, "").strip() for name in ("name", "note")}
     labels = RunLabels(**texts, tags=tuple(dict.fromkeys(tags)), archived="archived" in form)
@@ -56,7 +56,7 @@ def label(catalog: Catalog, form: Mapping[str, str], record: str) -> str:
 
 
 def delete_page(visit: Visit, record: str) -> Page:
-    """Make the page that lists what goes with a run, and asks; raise ArtifactError while a run is in progress."""
+    """Make the page to confirm a deletion, with what it removes; raise ArtifactError while a run is in progress."""
     found = _ended_run(visit.catalog, record)
     going = removable_with(visit.catalog.store, [found]) if isinstance(found, RecordedRun) else []
     rows = [
@@ -79,7 +79,7 @@ def delete(catalog: Catalog, _form: Mapping[str, str], record: str) -> str:
 
 
 def retry_page(visit: Visit, record: str) -> Page:
-    """Make the page that says what a retry does, and asks; raise ArtifactError if the run's work is in progress."""
+    """Make the page to confirm a retry, with what it does; raise ArtifactError if the same work is in progress."""
     found = _ended_run(visit.catalog, record)
     refuse_if_under_way(visit.catalog.store.root, found.config)
     return _question("Retry", record, found, asks=found.config.get("samples", {}).get("source") == "model")
@@ -103,20 +103,20 @@ def retry(catalog: Catalog, _form: Mapping[str, str], record: str) -> str:
         if process.poll():
             said.seek(0)
             raise ConfigError(
-                said.read().decode(errors="replace").rpartition("error: ")[2].strip() or "it ended at once"
+                said.read().decode(errors="replace").rpartition("error: ")[2].strip() or "the run ended at once"
             )
     return "/live" if process.poll() is None else "/"
 
 
 def _ended_run(catalog: Catalog, record: str) -> RecordedRun | LiveState:
-    """Return a recorded run, or a run that ended without a record; raise NotThereError if there is neither."""
+    """Return the ended run whose record (or id, if it has no record) is ``record``; raise NotThereError if none is."""
     if record in catalog.version().by_record:
         return recorded_run(catalog.store, record)
     for run in ended_runs(catalog.store.root):
         if run.run_id == record:
             return run
     goes_on = any(run.run_id == record for run in live_runs(catalog.store.root, datetime.now(UTC)))
-    raise NotThereError("This run goes on, see Live." if goes_on else "There is no such run.")
+    raise NotThereError("This run is in progress: see Live." if goes_on else "There is no such run: see Runs.")
 
 
 def _question(verb: str, record: str, run: RecordedRun | LiveState, **context: object) -> Page:

@@ -47,9 +47,9 @@ logger = logging.getLogger(__name__)
 
 
 def warm_up(catalog: Catalog) -> Iterator[None]:
-    """Prepare what the first visitors would wait for: read the catalog, compile pages and charts.
+    """Prepare for the first requests: read the catalog, compile templates, and make pages and charts once.
 
-    It yields between the steps, so that the caller can stop there.
+    The function yields between its steps, so that the caller can stop early.
     """
     compile_templates()
     yield
@@ -100,7 +100,7 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
     }
     own = {address: page for address, page in own_pages().items() if address not in pages}
     for address in own_pages().keys() - own.keys():
-        logger.warning("plug-in %s of bigcodeflow.pages is left out: the explorer has this page", address[1:])
+        logger.warning("plug-in %s of bigcodeflow.pages is left out: the explorer uses this name itself", address[1:])
     pages |= {address: page.make for address, page in own.items()}
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
@@ -115,9 +115,9 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
 
 
 def _answer(catalog: Catalog, make: Callable[..., Page], request: Request) -> Response:
-    """Return the page, or a page that describes the problem with the address or the store.
+    """Return the page that ``make`` makes, or a page that describes the problem with the address or the store.
 
-    ``make`` receives the visit and the parts of the path.
+    ``make`` receives the visit and the values in the path, such as a run's record.
     """
     try:
         visit = Visit(catalog, catalog.version(), request.query_params, now())
@@ -127,7 +127,7 @@ def _answer(catalog: Catalog, make: Callable[..., Page], request: Request) -> Re
         return _problem(catalog, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
     except duckdb.Error as error:
         logger.warning("%s: %s", request.url.path, error_message(error))
-        message = f"A table of the store cannot be read ({error_message(error)}): run what made it again."
+        message = f"A table of the store cannot be read ({error_message(error)}): repeat the command that wrote it."
         return _problem(catalog, request, message, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
@@ -137,7 +137,7 @@ def _problem(catalog: Catalog, request: Request, message: str, status: int) -> R
 
 
 def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
-    """Return the context that all pages need."""
+    """Return the template variables that all pages need."""
     moment = now()
     return {
         "path": request.url.path,
@@ -151,7 +151,7 @@ def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
 
 
 async def _act(catalog: Catalog, action: Action, request: Request) -> Response:
-    """Perform the action of a form from one of these pages, and lead the browser to the page that it names."""
+    """Perform the action of an explorer's form, and redirect the browser to the address that the action returns."""
     if not is_same_site(request.headers.get("origin", ""), request.headers.get("host", "")):
         return PlainTextResponse("only this explorer's own pages may change runs", HTTPStatus.FORBIDDEN)
     form = dict(parse_qsl((await request.body()).decode(errors="replace")))
@@ -179,10 +179,10 @@ def _asset(request: Request) -> Response:
 
 
 class OwnNameOnly(BaseHTTPMiddleware):
-    """Middleware that answers only requests with this machine's own name as host, and adds security headers to all.
+    """Middleware that answers only requests with this machine's name as host, and adds security headers to answers.
 
     A page of another site can make a browser here send requests, and can read the answers if the site's name resolves
-    to 127.0.0.1 (DNS rebinding). It cannot do so under this machine's own name.
+    to 127.0.0.1 (DNS rebinding). Such a page cannot use this machine's own name.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -196,7 +196,7 @@ class OwnNameOnly(BaseHTTPMiddleware):
             response = await call_next(request)
         else:
             names = "127.0.0.1 and localhost" if self._is_loopback else "the address and the name of its machine"
-            response = PlainTextResponse(f"this explorer answers to {names} only", HTTPStatus.FORBIDDEN)
+            response = PlainTextResponse(f"this explorer answers only requests to {names}", HTTPStatus.FORBIDDEN)
         response.headers.update(_HEADERS)
         response.headers.setdefault("Cache-Control", "no-store")
         return response

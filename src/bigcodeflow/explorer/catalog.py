@@ -1,4 +1,4 @@
-"""The store's catalog (results.duckdb) for the pages: opened read-only, again after each rebuild."""
+"""The store's catalog (results.duckdb) for the explorer: opened read-only, and opened again after each rebuild."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ Computed = TypeVar("Computed")
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A recorded run in lists: a row of ``sql/explorer/runs.sql``; None if a fact is not known."""
+    """A run in lists of the explorer: a row of ``sql/explorer/runs.sql``; unknown facts are None."""
 
     record: str
     run: str
@@ -45,7 +45,7 @@ class ListedRun:
     contradicted: bool = False
     task_variants: bool = False
     selection: str = ""
-    """Share of the subset's tasks that it has, such as '60 of 1,140 tasks'; empty for all of them."""
+    """Share of the subset's tasks that the run has, such as '60 of 1,140 tasks'; empty for all of them."""
     setting: str = ""
     setting_key: str = ""
     environment_sha: str | None = None
@@ -86,7 +86,7 @@ class ListedRun:
 
     @classmethod
     def of_ended(cls, state: LiveState) -> "ListedRun":
-        """Make the list's row of a run that ended without a record."""
+        """Make the list entry of a run that ended without a record."""
         config = state.config
         reached = f"{state.stage}, {state.done:,} of {state.total:,}" if state.total else state.stage
         return cls(
@@ -105,7 +105,7 @@ class ListedRun:
         )
 
     def exported(self) -> dict[str, Any]:
-        """Return what JSON and CSV say about the run."""
+        """Return the run's facts by name, as JSON and CSV output contains them."""
         named = {{"who": "model", "run": "name"}.get(name, name): getattr(self, name) for name in _EXPORTED}
         return named | {"tags": list(self.tags), "started_at": self.started_at.isoformat(timespec="seconds")}
 
@@ -126,7 +126,7 @@ class ListedRun:
 
     @property
     def board(self) -> str:
-        """Benchmark, subset, split and kind of tasks: only scores of the same board can be ranked."""
+        """Title of the run's board: benchmark, subset, split, kind of tasks; only scores of a board can be ranked."""
         benchmark = shown_benchmark(self.dataset or "")
         return board_title(self.subset or "", self.split or "", self._kind_of_tasks, benchmark=benchmark)
 
@@ -154,7 +154,7 @@ class ListedRun:
         """Key of runs that repeat one evaluation of a model, such as every night: their scores form a series.
 
         Runs of a series share the model, the setting, the dataset's content with the selected tasks, and the variant
-        and sanitizer of the score. Names of runs do not matter; another environment or judge continues the series.
+        and sanitizer of the score. Names of runs, environments and versions of the judge may differ.
         """
         asked = (self.who, self.setting_key, self.split, self.subset, self.dataset_key)
         return (*asked, self.variant, self.sanitizer)
@@ -181,7 +181,7 @@ ORDERS: Mapping[str, tuple[Callable[[ListedRun], Any], bool]] = {
 
 
 def ordered(runs: Sequence[ListedRun], order: str) -> list[ListedRun]:
-    """Sort runs by a name in ORDERS; a minus sign before it reverses its order."""
+    """Sort runs by ``order``, a name in ORDERS; a minus sign before the name reverses the order."""
     key, descending = ORDERS[order.removeprefix("-")]
     known = [run for run in runs if key(run) is not None]
     known.sort(key=key, reverse=descending != order.startswith("-"))
@@ -189,10 +189,10 @@ def ordered(runs: Sequence[ListedRun], order: str) -> list[ListedRun]:
 
 
 class RunFilter(NamedTuple):
-    """Filter of runs; an empty or None part fits every run."""
+    """Filter of runs; an attribute that is empty or None matches every run."""
 
     equal: Mapping[str, str] = {}
-    """Values that attributes must have."""
+    """Values that attributes of a run must have, by name of the attribute."""
     words: Sequence[str] = ()
     """Words in lower case that title, name, record, tags or note must contain."""
     tag: str = ""
@@ -226,7 +226,7 @@ class CatalogVersion:
     """Runs that are not archived."""
     archived: Sequence[ListedRun] = ()
     memory: dict[Any, Any] = field(default_factory=dict)
-    """Cache of results that pages computed from this version."""
+    """Cache of results that pages computed from this version of the catalog."""
 
     def kept(self, name: Hashable, compute: Callable[[], Computed]) -> Computed:
         """Return ``compute()``, cached under ``name`` as long as this version of the catalog is current."""
@@ -255,9 +255,9 @@ class CatalogVersion:
 
     @cached_property
     def pass_shares(self) -> Mapping[str, float]:
-        """Share of passing samples by task id: the mean over models of their share.
+        """Share of passing samples by task id: the mean of the models' shares.
 
-        A model counts by the latest run of each of its series; controls do not count.
+        Each model counts with the latest run of each of its series; controls do not count.
         """
         latest = [runs[0] for runs in self.series.values() if runs[0].execution_key and not runs[0].control]
         chosen = {(run.who, run.execution_key, run.variant, run.sanitizer) for run in latest}
@@ -269,13 +269,13 @@ class CatalogVersion:
     def opened(self) -> Iterator["DuckDBPyConnection"]:
         """Open a separate connection for this thread; raise ArtifactError if there is no catalog."""
         if self.database is None:
-            raise ArtifactError("there is no catalog yet: the first run that ends makes it")
+            raise ArtifactError("there is no catalog yet: run a model first, which makes the catalog at its end")
         with self.database.cursor() as connection:
             connection.execute(f"USE {_ALIAS}")
             yield connection
 
     def rows(self, model: str, **parameters: object) -> list[Row]:
-        """Return the rows of an SQL model in ``sql/explorer``; empty if there is no catalog."""
+        """Return the rows of the query in the file ``model`` of ``sql/explorer``; empty if there is no catalog."""
         if self.database is None:
             return []
         with self.opened() as connection:
@@ -335,7 +335,7 @@ class Catalog:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _opened(self, stamp: tuple[int, ...]) -> CatalogVersion:
-        """Open the file's version; a catalog that is gone, or of another version of this package, is built first."""
+        """Open the catalog's file; rebuild it first if it is missing, or lacks tables or columns that are needed."""
         import duckdb
 
         if not stamp and not recorded_runs(self.store.location):
@@ -356,7 +356,7 @@ class Catalog:
             ) from error
 
     def _read(self, stamp: tuple[int, ...]) -> CatalogVersion:
-        """Read the runs in a separate database; requests may still read the former version."""
+        """Read the catalog through a new database, since requests may still use the database of the former version."""
         import duckdb
 
         database = duckdb.connect(config={"memory_limit": _MEMORY_LIMIT})

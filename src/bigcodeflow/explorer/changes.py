@@ -1,4 +1,4 @@
-"""Changes of scores since the previous night, and trends over the nights."""
+"""Explorer pages about changes of scores since the previous night, and about trends over the nights."""
 
 import json
 import math
@@ -19,10 +19,10 @@ _NIGHT = timedelta(hours=24)
 
 
 def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[ListedRun]]:
-    """Return the latest change of score of each series, significant drops first; cached by version of the catalog.
+    """Return the latest change of score in each series of runs, significant drops first; cached by catalog version.
 
-    A change compares the latest run of a series with the last run of it that has another execution artifact; a series
-    without such a run has none.
+    A change compares the latest run of a series with the last earlier run that has another execution artifact. A
+    series without such an earlier run has no change.
     """
     return version.kept("changes", lambda: _changes(catalog, version))
 
@@ -46,9 +46,9 @@ def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change[ListedRun
 
 
 def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
-    """Return the latest run, preceded by the last earlier run with another execution artifact; None if there is none.
+    """Return the last earlier run with another execution artifact, and the latest run; None if there is no such pair.
 
-    ``runs`` are those of a series, the latest first.
+    ``runs`` are the runs of a series, the latest first.
     """
     later = runs[0]
     earlier = next((run for run in runs if run.execution_key not in (None, later.execution_key)), None)
@@ -56,7 +56,7 @@ def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
 
 
 def _change(earlier: ListedRun, later: ListedRun, row: Mapping[str, Any]) -> Change[ListedRun]:
-    """Test a change, from a row of ``sql/explorer/changes.sql``; setting and tasks are equal in a series."""
+    """Return the change between two runs of a series, with its cause; ``row`` is of ``sql/explorer/changes.sql``."""
     differing = {
         "another environment": earlier.environment_sha != later.environment_sha,
         "another version of the judge": earlier.harness_version != later.harness_version,
@@ -112,7 +112,7 @@ def trends(visit: Visit) -> Page:
 
 
 def _trend(board: str, series: Sequence[Sequence[ListedRun]], scale: tuple[float, float]) -> dict[str, Any]:
-    """Return what the page shows of a board: a chart of the longest series, and a row per series."""
+    """Return the template's variables for a board: a chart of its longest series, and a table row for each series."""
     names = _names(series)
     drawn = [index for index, runs in enumerate(series) if len(runs) > 1][: charts.MOST_COLOURS]
     points = [point for index in drawn for point in _points(names[index], series[index])]

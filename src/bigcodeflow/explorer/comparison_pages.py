@@ -64,19 +64,19 @@ def _compared(
 
 
 def _sentence(pair: Pair) -> str:
-    """Return a sentence such as 'a is better: a scores +3.1 points beside b (95 % interval +0.4 to +5.8); …'."""
+    """Return a sentence such as 'a is better: a scores +3.1 points against b (95 % interval +0.4 to +5.8); …'."""
     if pair.interval is None or pair.p_holm is None:
         return f"{pair.first} and {pair.second}: {pair_verdict(pair)}"
     ends = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
     better = f"it does better on {pair.n_first_better:,} and worse on {pair.n_second_better:,}"
     return (
-        f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points beside {pair.second} (95 % "
+        f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points against {pair.second} (95 % "
         f"interval {ends}); of {pair.n_tasks:,} common tasks {better}."
     )
 
 
 def changed_tasks(visit: Visit, first: ListedRun, second: ListedRun) -> list[Row]:
-    """Return the tasks on which the runs' shares of passing samples differ; tasks that the second lost come first."""
+    """Return the tasks on which the runs' shares of passing samples differ, those where ``second`` is worse first."""
     if not (first.execution_key and second.execution_key):
         return []
     parameters: dict[str, object] = {

@@ -20,11 +20,11 @@ CHOICES = {"model": "who", "benchmark": "benchmark", "split": "split", "subset":
 
 
 class NotThereError(BigCodeFlowError):
-    """The address names something that the store does not have."""
+    """Error for an address that names something which the store does not have."""
 
 
 class AddressError(BigCodeFlowError):
-    """The address has invalid parts."""
+    """Error for an address with invalid parameters."""
 
 
 class Page(NamedTuple):
@@ -35,19 +35,19 @@ class Page(NamedTuple):
 
 
 class OwnPage(NamedTuple):
-    """A plug-in's page; it has the address of its entry point's name in the group ``bigcodeflow.pages``."""
+    """Page of a plug-in; its address is the name of its entry point in the group ``bigcodeflow.pages``."""
 
     title: str
-    """In the navigation."""
+    """Title of the page in the navigation."""
     make: "Callable[[Visit], Page]"
-    """Make the page of a request; raise BigCodeFlowError to show a message instead."""
+    """Function that makes the page for a request; it may raise BigCodeFlowError to show a message instead."""
     templates: Path
-    """Folder with the page's template, whose name no template of the explorer has."""
+    """Folder with the page's template; the template's name must not be that of a template of the explorer."""
 
 
 @cache
 def own_pages() -> Mapping[str, OwnPage]:
-    """Return the pages of installed plug-ins by address; a warning names each that cannot be loaded."""
+    """Return the pages of installed plug-ins by address; log a warning for each page that cannot be loaded."""
     return {f"/{name}": page for name, page in loaded_plugins("bigcodeflow.pages", OwnPage).items()}
 
 
@@ -86,13 +86,13 @@ class Visit:
         found = self.version.by_record.get(record)
         if found is None:
             raise NotThereError(
-                f"this store has no run of the record {record[:200]!r}: it was deleted, it has not ended yet, or it is "
-                "of another store"
+                f"this store has no run with the record {record[:200]!r}: it was deleted, has not ended yet, or "
+                "belongs to another store; the page Runs lists all"
             )
         return found
 
     def choices(self) -> dict[str, Sequence[str]]:
-        """Return the existing values of each filter in CHOICES, for a form."""
+        """Return the values that the runs have for each filter in CHOICES, to fill a form."""
         return {
             name: sorted({value for run in self.version.runs if (value := getattr(run, attribute))})
             for name, attribute in CHOICES.items()
@@ -105,7 +105,7 @@ class Portion(NamedTuple):
     number: int
     """Page number, starting at 1."""
     total: int
-    """Number of rows of all pages."""
+    """Number of rows on all pages together."""
 
     @property
     def first(self) -> int:
@@ -119,7 +119,7 @@ class Portion(NamedTuple):
 
     @classmethod
     def of(cls, visit: Visit, total: int) -> "Portion":
-        """Create the portion of the page number in the address, limited to the last page."""
+        """Create the portion for the page number in the address; numbers after the last page give the last page."""
         return cls(max(1, min(visit.number("page", 1), -(-total // ROWS))), total)
 
 

@@ -85,21 +85,21 @@ def assets() -> Mapping[str, Asset]:
 
 @cache
 def asset_versions() -> Mapping[str, str]:
-    """Return version suffixes of the assets' addresses, which change with the content, so that browsers may cache."""
+    """Return the version for each asset's address; it changes with the content, so that browsers may cache assets."""
     found = {name: hashlib.sha256(file.content).hexdigest()[:12] for name, file in assets().items()}
     return found | {"vega.js": metadata.version("vl-convert-python")}
 
 
 @cache
 def vega() -> Asset:
-    """Return the charting library; a child process makes it once per machine (2 s of CPU), so that no page waits."""
+    """Return the charting library; a child process bundles it once per machine (2 s of CPU), so that no page waits."""
     make = "from bigcodeflow.report.writer import charting_library; charting_library()"
     subprocess.run([sys.executable, "-P", "-c", make], stdin=subprocess.DEVNULL, check=False)
     return Asset(charting_library().encode(), "text/javascript")
 
 
 def link(path: str, given: Mapping[str, object] | None = None, /, **query: object) -> str:
-    """Return an address of the explorer; ``query`` overrides ``given``; parameters without a value are left out."""
+    """Return ``path`` with query parameters; ``query`` overrides ``given``, and empty parameters are left out."""
     found = {name: value for name, value in {**(given or {}), **query}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(found, doseq=True)}" if found else path
 

@@ -54,7 +54,7 @@ def live_page(visit: Visit) -> Page:
 
 
 def _running_score(run: LiveState) -> tuple[float, Interval | None, int] | None:
-    """Return the share of passes among the samples judged so far, its 95 % interval, and their number."""
+    """Return the passing share of the judged samples, its 95 % interval, and their number; None if none is judged."""
     judged = {kind: count for kind, count in run.outcomes.items() if kind != "infrastructure"}
     if not (n_judged := sum(judged.values())):
         return None
@@ -66,7 +66,7 @@ def _running_score(run: LiveState) -> tuple[float, Interval | None, int] | None:
 
 
 def runs_csv(visit: Visit) -> str:
-    """Return the runs that match the filters as CSV, in the order of the page; no cell is a formula."""
+    """Return the runs that match the address's filters as CSV, in the page's order; no cell is a formula."""
     runs, _ = _listed(visit, visit.catalog.listed(visit.version, archived=bool(visit.text("archived"))))
     rows = [run.exported() for run in runs]
     out = io.StringIO()
@@ -79,22 +79,22 @@ def runs_csv(visit: Visit) -> str:
 
 
 def _listed(visit: Visit, runs: Sequence[ListedRun]) -> tuple[list[ListedRun], str]:
-    """Return the runs that match filters and words of the address, in its order, and that order."""
+    """Return the runs that match the address's filters and words, sorted, and the name of their order in ORDERS."""
     order = visit.text("sort") if visit.text("sort").removeprefix("-") in ORDERS else "began"
     chosen = run_filter(visit)._replace(words=visit.text("q").lower().split(), tag=visit.text("tag"))
     return ordered(list(filter(chosen.fits, runs)), order), order
 
 
 def run_filter(visit: Visit) -> RunFilter:
-    """Return the filter of runs in the address, without words and tag."""
+    """Return the filter of runs from the parameters of the address, except the words (q) and the tag."""
     equal = {attribute: visit.text(name) for name, attribute in CHOICES.items()}
     return RunFilter(equal, since=visit.day("since"), until=visit.day("until"))
 
 
 def one_run(visit: Visit, record: str) -> Page:
-    """Make the page of a run: scores, failures and settings, with its neighbours in the series.
+    """Make the page of a run: scores, failures and settings, with links to the runs before and after it in its series.
 
-    A run that ended without a record has a page of how it ended.
+    For a run that ended without a record, the page shows how the run ended.
     """
     if record not in visit.version.by_record:
         for ended in ended_runs(visit.catalog.store.root):
@@ -129,7 +129,7 @@ def one_run(visit: Visit, record: str) -> Page:
 
 
 def _sections(run: ReportedRun) -> list[Section]:
-    """Return the report's sections of a run that are made from its metrics."""
+    """Return the report's sections that are made from the metrics of a run."""
     found = (
         overview.scores([run]),
         _beside_leaderboard(run),
@@ -142,9 +142,9 @@ def _sections(run: ReportedRun) -> list[Section]:
 
 
 def _beside_leaderboard(run: ReportedRun) -> Section | None:
-    """Compare the run's pass@1 with the published figure, over all tasks and over those that can be passed here.
+    """Compare the run's pass@1 with the published score, over all tasks and over tasks whose ground truth passes here.
 
-    None for runs that no board ranks, and for models without a published figure whose tasks can all be passed.
+    Return None if no board ranks the run, or if there is no published score and every ground truth passes.
     """
     of = run.recorded
     n_tasks = next((number for subset, number in N_TASKS.items() if subset == of.subset), 0)
@@ -173,13 +173,13 @@ def _beside_leaderboard(run: ReportedRun) -> Section | None:
 
 
 def _over_common(score: float, n_tasks: int, n_common: int) -> tuple[float, float]:
-    """Return the lowest and highest score over some of the tasks, from the score over all."""
+    """Return the lowest and highest possible score over ``n_common`` tasks if that over ``n_tasks`` is ``score``."""
     solved, others = score * n_tasks, n_tasks - n_common
     return max(0.0, solved - others) / n_common, min(1.0, solved / n_common)
 
 
 def _facts(run: ListedRun, recorded: RecordedRun) -> list[tuple[str, str]]:
-    """Return name and value of the known facts of a run, other than its scores."""
+    """Return the names and values of a run's known facts, without its scores."""
     config = recorded.config
     asked = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in recorded.parameters.items() if value != "")
     facts = [

@@ -75,7 +75,7 @@ def _hits(words: Sequence[str], text: str) -> int:
 def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
     """Return the ids of tasks that match the filters 'difficulty' and 'passed', in the order of the dataset.
 
-    Each has a bit mask of the words that occur in its libraries and domains, see `_hits`.
+    Each id maps to a bit mask of the words that occur in the task's libraries and domains, see `_hits`.
     """
     level = LEVELS.get(given["difficulty"])
     _, here = _PASSED_HERE.get(given["passed"], ("", None))
@@ -89,14 +89,14 @@ def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict
 
 
 def _holding(visit: Visit, run: ListedRun, words: Sequence[str]) -> set[tuple[Any, ...]]:
-    """Return the run's samples that have all words in program, traces or output."""
+    """Return the identities of the run's samples that have every word in their program, traces or output."""
     with inspect_run(visit.catalog.recorded(run)) as opened:
         found = [opened.samples(Filters(statuses=("all",), text=word)) for word in words]
     return set.intersection(*({identity_of(row) for row in rows} for rows in found))
 
 
 def sample(visit: Visit) -> Page:
-    """Make the page of a sample with all data of the store: prompt, answer, program, verdict, traces, times."""
+    """Make the page of a sample with all of its data: prompt, answer, program, verdict, traces, times."""
     run = visit.run(visit.text("run"))
     task_id, index = visit.text("task"), visit.number("sample", 0)
     with inspect_run(visit.catalog.recorded(run)) as opened:

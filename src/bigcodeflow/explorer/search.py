@@ -20,12 +20,12 @@ class SampleQuery(NamedTuple):
     words: Sequence[str] = ()
     """Words in lower case, which must all occur."""
     also: Collection[tuple[Any, ...]] = ()
-    """Samples that match whatever the words are: task, sample_index, variant and sanitizer of each."""
+    """Samples that match even without the words: task, sample_index, variant and sanitizer of each."""
     status: str = ""
     """Status of the samples; '!pass' matches all that did not pass."""
     kind: str = ""
     variant: str = ""
-    """Empty leaves out raw verdicts that repeat the calibrated one; 'all' matches those too."""
+    """Variant of the samples; empty leaves out raw verdicts that equal the calibrated verdict, 'all' matches all."""
 
     def fits(self, status: str, kind: str) -> bool:
         """Tell if samples with this status and failure kind match."""
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     """Samples that match a query."""
 
     rows: Sequence[Row]
-    """Samples of the page in the address; ``number`` is the index of the execution in the query."""
+    """Samples on the requested page; a row's ``number`` is the index of its execution in the query."""
     portion: Portion
     statuses: Mapping[str, int]
     """Number of samples by status, without the filter on status."""
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 def search(visit: Visit, query: SampleQuery) -> Found:
-    """Return the samples that match a query, in the order of its executions and tasks; nothing without a catalog."""
+    """Return the samples that match a query, in the order of its executions and tasks; none if there is no catalog."""
     if visit.version.database is None:
         return Found((), Portion.of(visit, 0), {}, {})
     matching, parameters = _matching(query)
@@ -80,9 +80,9 @@ def search(visit: Visit, query: SampleQuery) -> Found:
 
 
 def _on_page(portion: Portion, counts: Mapping[int, int]) -> tuple[list[int], int]:
-    """Return the executions with samples on the page, and the number of their samples on the pages before it.
+    """Return the indexes of the executions to read for a page, and the number of rows to skip before its first row.
 
-    ``counts`` maps executions to their numbers of samples, in the order of the pages.
+    ``counts`` maps the index of each execution to its number of samples, in the order of the pages.
     """
     numbers: list[int] = []
     before = skipped = 0
@@ -96,7 +96,7 @@ def _on_page(portion: Portion, counts: Mapping[int, int]) -> tuple[list[int], in
 
 
 def _matching(query: SampleQuery) -> tuple[str, dict[str, Any]]:
-    """Return FROM and WHERE of a query for matching samples of any status and failure kind, and its parameters."""
+    """Return SQL (FROM and WHERE) and its parameters, for samples that match all filters except status and kind."""
     conditions = [f"(contains(words, $word_{n}) OR hits & {1 << n} > 0)" for n in range(len(query.words))]
     fits = " AND ".join(conditions) or "true"
     parameters: dict[str, Any] = {f"word_{n}": word for n, word in enumerate(query.words)}

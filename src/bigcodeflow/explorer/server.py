@@ -30,7 +30,7 @@ def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str]
 
 @contextmanager
 def _warming_up(catalog: Catalog) -> Iterator[None]:
-    """Warm up in a thread, and wait for its end: Python aborts if a thread is inside DuckDB when the process exits."""
+    """Run `warm_up` in a thread and wait for the thread's end: Python aborts if a thread is inside DuckDB at exit."""
     stopped = threading.Event()
 
     def work() -> None:

@@ -1,8 +1,8 @@
-"""Durable answers of a model under one setting: one line per reply, which counts after it is synced to disk.
+"""Durable answers of a model under one setting: one line per reply; a reply counts after its sync to disk.
 
-A folder belongs to one setting (model, address, sampling, prompt form). The number of samples is not part of it, so
-that a run with ten samples per task does not pay for the first sample again. Each writer has a separate file: a line
-that a kill cut off is ignored when it is read, and nothing is ever appended after it.
+A folder belongs to one setting (model, address, sampling, prompt form). The number of samples is not part of the
+setting, so that a run with ten samples per task does not pay for the first sample again. Each writer has a separate
+file: readers ignore a line that a kill cut off, and nothing is ever appended after this line.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ _PATTERN = "replies-*.jsonl"
 _GROUP_SECONDS = 0.05
 
 OnWait = Callable[[str], None]
-"""Called once, with a line for people, when this run waits for another run that holds the folder."""
+"""Function that gets a line for people, once, if this run waits for another run that holds the folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecord:
-    """A stored reply, together with its request."""
+    """Reply of a provider as the ledger stores it, together with the request that it answers."""
 
     task_id: str
     sample_indices: tuple[int, ...]
@@ -65,7 +65,7 @@ class ReplyRecord:
         cost_usd: float | None = None,
         sent_at: datetime | None = None,
     ) -> Self:
-        """Combine a reply and its request; answers beyond the requested samples are dropped."""
+        """Make the record of a reply to ``request``; answers beyond the number of requested samples are dropped."""
         given = min(len(request.sample_indices), len(reply.answers))
         return cls(
             task_id=request.task_id,
@@ -103,21 +103,21 @@ class RecordedAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerLedger:
-    """Replies of one setting in a folder, which every process may read and one run at a time may write."""
+    """Folder with the replies for one setting (model, prompt, sampling): many runs may read, only one may write."""
 
     folder: Path
     accepts_unanswerable: bool = False
-    """True to read unanswerable requests as failed answers; False to skip them, so that they are asked again."""
+    """True to read unanswerable requests as failed answers; False to skip these records and ask again."""
 
     def keys(self) -> set[AnswerKey]:
         return {key for fields in self._records() for key in _keys(fields)}
 
     def records(self) -> Iterator[ReplyRecord]:
-        """Yield every whole record in the order of writing; one at a time, so that memory use stays constant."""
+        """Yield every complete record in the order of writing; only one record is in memory at a time."""
         return map(ReplyRecord.from_fields, self._records())
 
     def answers(self, wanted: Container[AnswerKey] | None = None) -> Iterator[RecordedAnswer]:
-        """Yield the first recorded answer of each key in ``wanted`` (None: of every key), in the order of writing."""
+        """Yield the first recorded answer for each ``wanted`` key (None: for all keys), in the order of writing."""
         seen: set[AnswerKey] = set()
         for fields in self._records():
             new = [key for key in _keys(fields) if key not in seen and (wanted is None or key in wanted)]
@@ -129,7 +129,7 @@ class AnswerLedger:
 
     @contextmanager
     def writing(self, on_wait: OnWait = lambda _: None) -> Iterator["AnswerWriter"]:
-        """Lock the folder, and yield a writer for it.
+        """Lock the folder, and yield its writer.
 
         If another run, in this or another process, holds the folder, wait until that run has ended, and then load its
         answers: two runs of one setting never pay for the same sample. The lock of a killed run is released.
@@ -140,7 +140,7 @@ class AnswerLedger:
                 held.enter_context(locked(lock, blocking=False))
             except TimeoutError:
                 name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
-                on_wait(f"{name} asks this model with the same settings: waiting for it, to use its answers")
+                on_wait(f"{name} asks this model with the same settings: waiting until it ends, to use its answers")
                 held.enter_context(locked(lock))
             holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
             yield AnswerWriter(self, held)
@@ -154,9 +154,9 @@ class AnswerLedger:
 
 
 class AnswerWriter:
-    """Append records to a file that only this writer uses; created by `AnswerLedger.writing`.
+    """Writer of records to a file that no other writer uses; created by `AnswerLedger.writing`.
 
-    After a failure it accepts no more records, so that nothing is ever written after an incomplete line.
+    After a failure the writer accepts no more records, so that nothing is ever written after an incomplete line.
     """
 
     def __init__(self, ledger: AnswerLedger, open_files: ExitStack) -> None:
@@ -168,13 +168,13 @@ class AnswerWriter:
         self._failure: str | None = None
 
     def append(self, *records: ReplyRecord) -> None:
-        """Write records and sync them to disk; raise GenerationError as `write` does."""
+        """Write records and sync them to disk; raise GenerationError if a record cannot be stored."""
         for record in records:
             self.write(record)
         self.sync()
 
     def write(self, record: ReplyRecord) -> None:
-        """Write a record, or raise GenerationError. Until `sync`, a power failure may lose it, but a kill does not."""
+        """Write a record, or raise GenerationError. A power failure may lose the record until `sync`; a kill cannot."""
         with self._disk():
             if self._log is None:
                 # Numbered after all others, so that the order of the names is the order of writing.
@@ -198,20 +198,20 @@ class AnswerWriter:
                 yield
         except OSError as error:
             problem = f"an answer cannot be stored ({error.strerror or error})"
-            self._failure = f"{self._folder}: {problem}: see to the disk and run again"
+            self._failure = f"{self._folder}: {problem}: check the disk and run again"
         if self._failure is not None:
             raise GenerationError(self._failure)
 
 
 class GroupCommit:
-    """Sync written replies in groups, in a thread, while further requests are open.
+    """Writer that syncs replies to disk in groups, in a thread, while further requests are open.
 
     A written reply survives a crash of the process, a synced reply also a crash of the machine. Progress counts only
     synced replies.
     """
 
     def __init__(self, writer: AnswerWriter, on_synced: Callable[[int], None]) -> None:
-        """Prepare the sync; ``on_synced`` is called in the event loop with the number of newly synced samples."""
+        """Sync the files of ``writer``; call ``on_synced`` in the event loop with the number of samples just synced."""
         self._writer, self._on_synced = writer, on_synced
         self._unsynced = 0
         self._closing = asyncio.Event()
@@ -228,7 +228,7 @@ class GroupCommit:
         return self._task.done() and self._task.exception() is not None
 
     def put(self, record: ReplyRecord) -> None:
-        """Write a reply as `AnswerWriter.write` does, without an await in which it could be cancelled."""
+        """Write a reply, and sync it later in a task; a cancellation cannot lose the reply, as writing never awaits."""
         self._writer.write(record)
         self._unsynced += len(record.answers)
         if self.idle:
@@ -236,7 +236,7 @@ class GroupCommit:
             self._task.add_done_callback(lambda _: self._on_synced(0))  # wakes the loop, which checks
 
     def check(self) -> None:
-        """Raise the GenerationError of the sync, if it failed."""
+        """Raise the GenerationError of the last sync if this sync failed."""
         if self._task.done():
             self._task.result()
 

@@ -1,6 +1,6 @@
-"""Interface of batch APIs, which answer many requests within a day, at a lower price. Each is a plug-in.
+"""Interface of batch APIs, which answer many requests within a day, at a lower price.
 
-An entry point of the group ``bigcodeflow.batches``, with the name of its provider, names a subclass of `Batches`.
+Batch APIs are plug-ins: an entry point of ``bigcodeflow.batches`` has the provider's name and names a `Batches` class.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ class BatchProgress(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Samples of a request that a batch did not answer, and that single requests ask for instead."""
+    """Samples of a request that a batch did not answer; the run then asks for these samples by single requests."""
 
     samples: list[AnswerKey]
     error: RequestError
@@ -44,36 +44,36 @@ class BatchRun:
     """Folder and callbacks that a run hands to a batch API."""
 
     folder: Path
-    """Keeps the state of one setting's batches; the caller has locked its ledger."""
+    """Folder for the state of the batches of one setting; the caller has locked the ledger of this setting."""
     record: Callable[..., None]
-    """Makes `ReplyRecord`s durable; called in a thread. After a crash it may be called again with records that were
-    already stored, unless the given requests exclude them."""
+    """Function that stores `ReplyRecord`s on disk; called in a thread. After a crash it may be called again with
+    records that are already stored, unless the requests of the new run exclude their samples."""
     price: Callable[[TokenUsage], float | None] | None = None
-    """Returns the cost of a reply in US dollars, or None if it is not known."""
+    """Function that returns the cost of a reply in US dollars, or None if the cost is unknown."""
     progress: Callable[[BatchProgress], None] = lambda _: None
     notify: Callable[[str], None] = lambda _: None
-    """Called with single lines for the user: the reason for a wait, and the batches that continue after an
-    interruption."""
+    """Function that is called with single lines for the user: the reason for a wait, and the batches that continue
+    after an interruption."""
 
 
 class Batches:
     """An open connection to the batch API of one model, made from an `Endpoint`; used by one event loop."""
 
     async def run(self, requests: Iterable[Request], run: BatchRun) -> BatchOutcome:
-        """Get answers to requests; batches that an earlier run submitted are collected, not submitted again.
+        """Submit requests in batches and record the answers; batches of an earlier run are collected, not sent again.
 
         Raises:
             GenerationError: the provider accepts no batch, does not answer for a long time, or no longer knows a batch;
-                or the folder is damaged. Collected answers stay recorded, and batches continue.
+                or the folder is damaged. Collected answers stay recorded; the provider goes on with submitted batches.
         """
         raise NotImplementedError
 
     async def aclose(self) -> None:
-        """Close the connection; batches continue."""
+        """Close the connection; the provider goes on with submitted batches."""
 
 
 def has_batches(name: str) -> bool:
-    """Tell if a batch API of the provider is known."""
+    """Tell if a plug-in has the batch API of the provider ``name``."""
     return name in plugin_entries(_GROUP)
 
 

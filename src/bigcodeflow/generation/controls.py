@@ -26,7 +26,7 @@ def cheat(task: Mapping[str, Any]) -> str:
 
 
 def oracle(task: Mapping[str, Any]) -> str:
-    """Return the task's own solution as a whole program: once calibrated, it equals the program of the ground truth."""
+    """Return complete_prompt and canonical_solution joined to a program, which must pass the task's test."""
     return f"{task['complete_prompt']}{task['canonical_solution']}"
 
 
@@ -40,7 +40,7 @@ CONTROLS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"oracle": oracle, 
 
 
 def control_samples(name: str, tasks: pa.Table) -> pa.Table:
-    """Return the control's answer to each task (TASKS schema), in task order, as a table of the SAMPLES schema."""
+    """Return a SAMPLES table with the answer of control ``name`` (such as 'oracle') to each of ``tasks``, in order."""
     rows = []
     for task in tasks.to_pylist():
         program = CONTROLS[name](task)

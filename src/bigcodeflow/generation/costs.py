@@ -31,14 +31,14 @@ class Price(SettingsModel):
 
     provider: str
     models: tuple[str, ...] = Field(min_length=1)
-    """Names or patterns with ? and *."""
+    """Names of models, or patterns with ? and *."""
     input: _Usd
     output: _Usd
-    """Tokens written, reasoning included."""
+    """Price of tokens that the model writes, including reasoning."""
     cached_input: _Usd | None = None
-    """Tokens read from the provider's cache; None takes the price of input."""
+    """Price of input tokens from the provider's cache; None takes the price of ``input``."""
     batch: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Factor of the batch API; None where there is none, or none is known."""
+    """Factor for prices of the batch API; None if there is no batch API or the factor is unknown."""
     until: dt.date | None = None
     """Last day on which the price is valid; None if the provider states no end."""
 
@@ -49,7 +49,7 @@ class PriceList(SettingsModel):
     prices: tuple[Price, ...]
 
     def find(self, provider: str, model: str, today: dt.date | None = None) -> Price | None:
-        """Return the price of a model by the longest matching pattern; None if no price matches that is still valid."""
+        """Return the price whose matching pattern is longest; None if no price valid ``today`` matches ``model``."""
         today = today or dt.datetime.now(dt.UTC).date()
         valid = (price for price in self.prices if price.until is None or today <= price.until)
         prices = [price for price in valid if price.provider == provider]
@@ -58,7 +58,7 @@ class PriceList(SettingsModel):
 
 
 def load_prices(path: str | Path | None = None) -> PriceList:
-    """Read the shipped prices, or those of a file in the same format."""
+    """Read the price list in the file ``path``; None reads the shipped price list."""
     content, file = read_yaml("price list", path or "published", "configs/prices")
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: must hold as_of and prices, as in the shipped configs/prices/published.yaml")
@@ -70,11 +70,11 @@ class FoundPrice(NamedTuple):
     """Price of the model; None if no price list has the model."""
     as_of: dt.date | None = None
     note: str = ""
-    """Message that the price is old; empty if it is not."""
+    """Message for the user if the price is old; otherwise empty."""
 
 
 def find_price(config: GenerationConfig, today: dt.date | None = None) -> FoundPrice:
-    """Return the price of the configured model: from the user's file if listed there, else from the shipped list."""
+    """Return the price of the configured model from the user's price list or, if missing there, the shipped list."""
     provider, model = provider_and_model(config)
     own, today = config.requests.prices, today or dt.datetime.now(dt.UTC).date()
     names = dict.fromkeys((provider, _SAME_LIST.get(provider, provider)))
@@ -83,7 +83,7 @@ def find_price(config: GenerationConfig, today: dt.date | None = None) -> FoundP
         price = next(filter(None, (prices.find(name, model, today) for name in names)), None)
         if price is not None:
             days = (today - prices.as_of).days
-            remedy = "check them against the provider's, and state your own with generation.requests.prices"
+            remedy = "check them against the provider's prices, and set generation.requests.prices to your own list"
             note = f"the prices in {file} are {days} days old (of {prices.as_of}): {remedy}"
             return FoundPrice(price, prices.as_of, note if days > _FRESH_DAYS else "")
     return FoundPrice(None)
@@ -104,14 +104,14 @@ def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> 
 
 
 ReplyPrice = Callable[[TokenUsage], float | None]
-"""Function that returns the cost of a reply in US dollars by its tokens; None if unknown."""
+"""Function that returns the cost of a reply in US dollars from its token counts; None if unknown."""
 
 
 class Spending:
-    """Money of one run: the cost of received replies is spent, and the maximum cost of open requests is reserved.
+    """Money of a run: the cost of received replies is spent, and the maximum cost of open requests is reserved.
 
-    A request counts with its longest possible answer until its reply states the real tokens, so that the cost limit is
-    kept if answers have a limit (max_tokens). The cost of a request without an answer is unknown: it counts as 0.
+    A request counts with its longest possible answer until its reply states the real tokens. So a run keeps its cost
+    limit if the length of answers is limited (max_tokens). A request that ends without an answer counts as 0.
     """
 
     def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None, spent_usd: float = 0.0) -> None:
@@ -124,7 +124,7 @@ class Spending:
         return self._price and self._price(usage)
 
     def expected(self, usage: TokenUsage) -> float:
-        """Return a request's possible cost in USD, 0 without a limit; raise GenerationError if no price is known."""
+        """Return the cost of ``usage`` in USD, 0 without a cost limit; raise GenerationError if no price is known."""
         if self._limit_usd == inf:
             return 0.0
         cost = self.of(usage)
@@ -140,11 +140,11 @@ class Spending:
         return spent_usd + expected_usd <= self._limit_usd * (1 + 1e-9)  # sums of floats are not exact
 
     def reserve(self, expected_usd: float) -> None:
-        """Reserve the possible cost of a request before it is sent; a negative value releases it after the end."""
+        """Reserve the maximum cost of a request before it is sent; a negative value ends the reservation."""
         self._reserved_usd += expected_usd
 
     def spend(self, cost: float | None, expected_usd: float) -> None:
-        """Count a reply; if its cost is unknown, its expected cost counts against the limit."""
+        """Add the ``cost`` of a reply; if it is None, count the reserved ``expected_usd`` against the limit instead."""
         if cost is None:
             self._unpriced_usd += expected_usd
         else:
@@ -154,13 +154,13 @@ class Spending:
     def limit_reached(self) -> str:
         spent_usd = (self.cost_usd or 0.0) + self._unpriced_usd
         spent = f"{spent_usd:.4f} of {self._limit_usd:g} US dollars are spent"
-        return f"max_cost_usd: {spent}, and one more answer may cost more"
+        return f"max_cost_usd: {spent}, and the next answer may exceed the limit"
 
 
 class RequestEstimate(NamedTuple):
     samples: int
     known: int
-    """Number of samples that earlier runs answered."""
+    """Number of samples with answers from earlier runs."""
     requests: int
     """Number of requests that are still to be sent."""
     prompt_tokens: int
@@ -168,14 +168,14 @@ class RequestEstimate(NamedTuple):
     most_completion_tokens: int | None
     """Completion tokens if every answer has its maximum length; None if answers have no limit."""
     most_cost_usd: float | None
-    """Maximum cost by the list price; None without a list price or without a limit of answers."""
+    """Maximum cost in USD; None if no price is known or if the length of answers has no limit."""
     price: FoundPrice
 
 
 def estimate_requests(
     settings: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
 ) -> RequestEstimate:
-    """Count the requests that are still to be sent, and their possible cost, equally fast for any number of samples."""
+    """Estimate the number, tokens and maximum cost of the requests that are still to be sent."""
     config = settings.config
     known: dict[tuple[str, str], list[int]] = {}
     ledger_keys = ledger_of(config, answers_folder).keys()

@@ -23,24 +23,24 @@ from bigcodeflow.generation.outcome import GenerationOutcome, GenerationProgress
 from bigcodeflow.generation.providers import Provider
 
 SharedLimit = Callable[[], AbstractAsyncContextManager[Any]]
-"""Returns a context manager that is entered around each request, such as a limit that several processes share."""
+"""Function that returns a context manager to enter for each request, such as a limit that processes share."""
 
 _SECONDS_BETWEEN_REPORTS = 0.25
 _RATE_WINDOW_SECONDS = 60.0
 _AGAIN = "run again to go on"
-_GO_ON = f"what came is kept; {_AGAIN}"
+_GO_ON = f"received answers are kept; {_AGAIN}"
 _REMEDIES: dict[ErrorKind, str] = {
-    "quota": "add to the account",
+    "quota": "add credit to the provider's account",
     "authentication": "check the key and what it may be used for",
-    "not_found": "check the model's name and base_url",
-    "bad_request": "check the settings of sampling, prompt and extra_body",
+    "not_found": "check generation.model and generation.base_url",
+    "bad_request": "check sampling, prompt and extra_body in generation",
     "ended": "correct generation.offline, such as memory_share or max_model_tokens",
     "unanswerable": "lower generation.sampling.max_tokens, or take a model or server with a longer context",
 }
 
 
 Report = Callable[[GenerationProgress], None]
-"""Called a few times a second at most, and at the end."""
+"""Function that receives the progress, at most a few times a second, and at the end."""
 
 
 async def generate(
@@ -56,16 +56,17 @@ async def generate(
     shared_limit: SharedLimit = nullcontext,
     policy: retries.RetryPolicy | None = None,
 ) -> GenerationOutcome:
-    """Ask for every sample of the requests that the ledger of the writer does not hold, and record the replies.
+    """Ask for every sample of ``requests`` that the writer's ledger does not have, and record the replies.
 
-    A cancelled run sends nothing more, and waits a short time for the open requests, which are paid for. Errors of the
-    provider are part of the outcome, not exceptions: samples that were given up are its failures, and a run that cannot
-    continue states the reason in stopped_because, after the open requests have ended.
+    A cancelled run sends no more requests, and waits a short time for the open requests, which are paid for. Errors of
+    the provider are part of the outcome, not exceptions: ``failures`` lists the samples that were given up. If the run
+    cannot continue, the open requests end first, and ``stopped_because`` states the reason.
 
-    Requests are read one by one as slots become free. Each is sent within ``shared_limit``, in addition to the limits
-    of the settings; a cost limit needs a price, and includes ``spent_usd``. ``notify`` is called with single lines for
-    people: if the provider is not reached, and what is kept after an interruption.
-    Samples that can never be answered are recorded as failed answers if the ledger accepts them.
+    ``requests`` is read while requests are sent, not in advance. Each request waits for ``shared_limit``, a context
+    manager, and for the limits of ``settings``; a cost limit needs ``price``, and ``spent_usd`` counts against this
+    limit. ``notify`` is called with single lines for people: if the provider is not reached, and which answers are
+    kept after an interruption.
+    Samples that can never be answered are recorded as failed answers if the ledger accepts such answers.
 
     Raises:
         GenerationError: answers cannot be stored on disk, or the cost is limited and no price is known.
@@ -112,7 +113,7 @@ class _RequestLoop:
         self._told: set[str] = set()
         """Topics of messages that were already sent to the user."""
         self._unanswerable: list[retries.QueuedRequest] = []
-        """Requests that failed as unanswerable before the first reply, which shows that settings work; then resent."""
+        """Unanswerable requests before the first reply, to be sent again after a reply shows that the settings work."""
         self._changed = asyncio.Event()
         self._now = asyncio.get_running_loop().time
 
@@ -138,7 +139,7 @@ class _RequestLoop:
         return GenerationOutcome(totals, tuple(sorted(self._failures)), self._stopped_because, self._now() - started)
 
     async def _dispatch(self, group: asyncio.TaskGroup, report: Report, shared_limit: SharedLimit) -> None:
-        """Send each request as soon as nothing blocks it, until all requests have ended."""
+        """Send each request as soon as limits, waits and costs allow it, until all requests have ended."""
         reported_at = -inf
         while True:
             self._commit.check()
@@ -182,7 +183,7 @@ class _RequestLoop:
         finally:
             ended.cancel()
         came = self._progress.replies - before
-        self._notify(f"{came:,} of {waited:,} came and are kept; {_AGAIN}" if waited else f"{kept}; {_AGAIN}")
+        self._notify(f"{came:,} of {waited:,} replies came and are kept; {_AGAIN}" if waited else f"{kept}; {_AGAIN}")
 
     async def _all_ended(self) -> None:
         """Wait until no request is under way."""
@@ -191,7 +192,7 @@ class _RequestLoop:
             await self._changed.wait()
 
     def _obstacle(self, now: float) -> tuple[float, str]:
-        """Return the seconds until the next request may be sent, inf if another must end first; and the reason."""
+        """Return the seconds to wait before the next request (inf: until an open request ends), and the reason."""
         if self._stopped_because is not None:
             return inf, "requests under way to end"
         due_seconds = self._queue.delay(now)
@@ -201,7 +202,7 @@ class _RequestLoop:
             "the provider, which asked for a pause": self._throttle.delay(now),
             f"the provider, which {self._circuit.complaint}": self._circuit.delay(now),
             "the limits per minute": self._pace.delay(now),
-            "requests that are to be asked again": due_seconds,
+            "failed requests to be due again": due_seconds,
         }
         longest_seconds = max(waits.values())
         if longest_seconds <= 0.0:
@@ -260,11 +261,11 @@ class _RequestLoop:
         except TimeoutError:
             raise RequestError("deadline", f"no whole answer within {seconds:g} s") from None
         if not reply.answers:
-            raise RequestError("malformed", "a reply without a single answer")
+            raise RequestError("malformed", "the provider's reply contains no answer")
         return reply
 
     def _reply_of_failure(self, request: Request, error: RequestError) -> Reply | None:
-        """Return the reply to record for a refusal or, if accepted, an unanswerable request; None for other errors."""
+        """Return a reply without text if ``error`` counts as a failed answer (refused or unanswerable); else None."""
         if error.kind == "refused":
             answer = Answer("", "refusal", error=str(error))
         elif error.kind == "unanswerable" and self._accepts_unanswerable and self._anything_came:
@@ -324,7 +325,7 @@ class _RequestLoop:
             self._stop(f"{hopeless}: {described}: {_GO_ON}")
 
     def _failed_for_good(self, job: retries.QueuedRequest, error: RequestError, described: str) -> None:
-        """Handle an error that the same request will always get."""
+        """Handle an error that would occur again if the same request were sent again."""
         self._circuit.answered()  # the provider is reachable
         if error.kind == "unanswerable" and self._accepts_unanswerable:
             self._unanswerable.append(job)
@@ -336,7 +337,7 @@ class _RequestLoop:
             self._stop(f"{described}: {_REMEDIES.get(error.kind, 'check the settings')}; {_GO_ON}")
 
     def _tell_unreached(self, described: str) -> None:
-        """Notify the user if the provider gives no answers, as soon as this is known, once per complaint."""
+        """Notify the user, once per kind of fault, if the provider was never reached or gives no answers."""
         circuit, unreached = self._circuit, not self._circuit.contacted
         if unreached or circuit.is_open:
             limit = f"{self._settings.first_contact_seconds:.0f} s" if unreached else "ten minutes"

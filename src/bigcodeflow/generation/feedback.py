@@ -63,7 +63,7 @@ _ROW = re.compile(rf"{_NUMBER}(?:[\s,()\[\]]+{_NUMBER})+")
 
 
 class Feedback(NamedTuple):
-    """Feedback that is sent."""
+    """Feedback on a failed answer, as sent to the model."""
 
     text: str
     level: Level
@@ -80,7 +80,7 @@ def feedback_on(verdict: Mapping[str, Any], program: str, test: str, known: Sequ
             trusted, and could contain the test.
         program: the text that was executed.
         test: the task's test.
-        known: texts of the task that the model knows: its prompt, and its own answers.
+        known: texts that the model already knows: the task's prompt and the model's own answers.
         level: the highest level that is allowed.
     """
     names = [one["name"] for one in verdict["tests"]]
@@ -111,7 +111,7 @@ def _parts(verdict: Mapping[str, Any], program: str, hidden: "HiddenText", level
 
 
 def _traces(shown: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the traces with their test names; tests that fail in the same way share a trace."""
+    """Return a text for each distinct trace, with the names of its tests; ``shown`` has pairs (test name, trace)."""
     names: dict[str, list[str]] = {}
     traces: dict[str, str] = {}
     for name, trace in shown:
@@ -127,7 +127,7 @@ def _traces(shown: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _shown(trace: str, program: str, functions: frozenset[str], hidden: "HiddenText") -> str:
-    """Return a trace without lines of the test, and without messages that quote it."""
+    """Return a trace without lines of the test, and without messages that quote the test."""
     lines, source, found = _from_a_head(trace.rstrip().split("\n")), program.split("\n"), list[str]()
     number = 0
     while number < len(lines):
@@ -186,7 +186,7 @@ def _frame(frame: re.Match[str], below: Sequence[str], source: Sequence[str], fu
 
 
 def _told(message: str, hidden: "HiddenText") -> str:
-    """Return an exception's text; if it quotes the test, a note, after the class name if that quotes nothing."""
+    """Return an exception's message, or a note with at most the exception's class if the message quotes the test."""
     if hidden.found_in(message):
         name, separator, _ = message.partition(":")
         shows_name = separator and name.replace(".", "").replace("_", "").isalnum() and not hidden.found_in(name)
@@ -196,16 +196,16 @@ def _told(message: str, hidden: "HiddenText") -> str:
 
 
 class HiddenText:
-    """Parts of a test that a model must not see: all text that it does not know already."""
+    """Parts of a test that a model must not see: all text that the model does not know already."""
 
     def __init__(self, test: str, known: Iterable[str], names: Sequence[str] = ()) -> None:
-        """Collect the parts, without blanks, quotation marks and backslashes, because these differ in printed values.
+        """Collect the parts without blanks, quotes and backslashes, because these can differ in printed values.
 
-        Short values with much punctuation between them, such as lists of letters, are compared as they are written.
+        Short values with much punctuation between them, such as lists of letters, are also compared as written.
 
         Args:
             test: the test's text.
-            known: texts that the model knows: its task's prompt and its own answers.
+            known: texts that the model already knows: the task's prompt and the model's own answers.
             names: names of test methods, which the model may see.
         """
         self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
@@ -221,7 +221,7 @@ class HiddenText:
         self._lines = {line for line in lines if len(line) >= SHORTEST and line not in known_text}
 
     def found_in(self, text: str) -> str:
-        """Return a piece of the test that the text contains; empty if it contains none."""
+        """Return a piece of the test that ``text`` contains; empty if ``text`` contains no piece."""
         text = self._names.sub(_NAME, text)
         condensed = _condensed(text)
         lines = {_condensed(line) for line in text.splitlines()}
@@ -244,7 +244,7 @@ def _n_grams(text: str, length: int = N_GRAM) -> set[str]:
 
 
 def _rows(text: str) -> set[tuple[float, ...]]:
-    """Return sequences of consecutive numbers as values, because printed arrays differ in notation from source code."""
+    """Return every four consecutive numbers in ``text`` as a tuple of floats, so that notation does not matter."""
     found = set()
     for row in _ROW.findall(text):
         values = [float(one) for one in re.findall(_NUMBER, row)]
@@ -254,10 +254,10 @@ def _rows(text: str) -> set[tuple[float, ...]]:
 
 
 def _literals(test: str) -> set[str]:
-    """Return the strings and numbers of the test, condensed, if they are long enough to be recognized.
+    """Return the test's longer strings and numbers, without blanks, quotation marks and backslashes.
 
-    A string of several lines counts line by line, as reports of differences show it, and as a whole in the form of its
-    repr, with escapes for line ends and for characters that cannot be printed.
+    Each string is returned in two forms: line by line, as reports of differences show it, and as its repr, which has
+    escapes for line ends and for characters that cannot be printed.
     """
     try:
         tree = parse(test)

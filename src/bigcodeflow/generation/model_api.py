@@ -1,7 +1,7 @@
 """Requests to a model and their replies, the same for every provider.
 
-A `Request` is a call for one or more samples of a task; a `Reply` is the provider's response, with an `Answer` for
-each sample; a `RequestError` says why there is no reply, and if another try may help.
+A `Request` asks for one or more samples of a task; a `Reply` is the provider's response, with an `Answer` for each
+sample; a `RequestError` says why there is no reply, and if another try may help.
 """
 
 import hashlib
@@ -66,16 +66,16 @@ class Sampling:
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     reasoning_effort: str | None = None
-    """Such as 'low', 'medium' or 'high'."""
+    """Effort of reasoning, such as 'low', 'medium' or 'high'."""
     reasoning_tokens: int | None = None
-    """Budget of tokens for reasoning; 0 switches reasoning off if the provider supports that."""
+    """Maximum tokens for reasoning; 0 switches reasoning off if the provider supports that."""
 
     def given(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
 class AnswerKey(NamedTuple):
-    """Identity of an answer within a setting."""
+    """Key of an answer within the ledger of one setting (model, prompt, sampling)."""
 
     task_id: str
     prompt_sha: str
@@ -86,7 +86,7 @@ class AnswerKey(NamedTuple):
 class Request:
     task_id: str
     sample_indices: tuple[int, ...]
-    """0-based numbers of the requested samples; several only if the provider accepts ``n``."""
+    """0-based numbers of the requested samples; several samples only if the provider accepts ``n``."""
     prompt: Prompt
     sampling: Sampling
     seed: int | None = None
@@ -95,14 +95,14 @@ class Request:
 
     @property
     def prompt_sha(self) -> str:
-        """sha256 of the prompt's form, turns and text; with the model and its settings, it identifies an answer."""
+        """sha256 of the prompt's form, messages and text; part of the identity of an answer (`AnswerKey`)."""
         turns = [[message.role, message.text] for message in self.prompt.messages]
         text = json.dumps([self.prompt.form, turns, self.prompt.text], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def keys(self) -> list[AnswerKey]:
-        """Keys of the requested answers, each once."""
+        """Keys of the requested answers, without duplicates."""
         sha = self.prompt_sha
         return [AnswerKey(self.task_id, sha, index) for index in dict.fromkeys(self.sample_indices)]
 
@@ -117,7 +117,7 @@ class Answer:
     """Reason why there is no text, if the request could not be answered."""
 
     def without_open_thought(self) -> "Answer":
-        """Move the whole text to the reasoning if it begins with a <think> tag that is never closed."""
+        """Return the answer, with its text moved to ``reasoning`` if the text begins with an unclosed <think> tag."""
         tag = _OPENING_TAG.match(self.text)
         if tag is None or f"</{tag[1].lower()}>" in self.text.lower():
             return self
@@ -126,7 +126,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of a whole reply; None if the provider does not state them."""
+    """Token counts of a whole reply; a count is None if the provider does not state it."""
 
     prompt_tokens: int | None = None
     """Tokens read, including those from a cache."""
@@ -159,7 +159,7 @@ class RequestError(Exception):
         retry_after_seconds: float | None = None,
         reached: bool | None = None,
     ) -> None:
-        """Store ``reached``: True if an API answered, even with an error; None derives it from ``kind``."""
+        """Make the error; ``reached`` tells if an API answered; the default is True except for kind 'connection'."""
         super().__init__(message)
         self.kind = kind
         self.retry_after_seconds = retry_after_seconds
@@ -176,5 +176,5 @@ class RequestError(Exception):
 
 
 def finish_reason(given: str | None) -> FinishReason:
-    """Return the finish reason of a server or engine that uses the names 'stop' and 'length'; else 'other'."""
+    """Return ``given``, the reason from a server or engine, if it is 'stop' or 'length'; else return 'other'."""
     return "stop" if given == "stop" else "length" if given == "length" else "other"

@@ -40,7 +40,7 @@ from bigcodeflow.generation.providers import Provider, open_provider
 from bigcodeflow.generation.retries import Expectation, RequestQueue
 
 Report = Callable[[int, int, str], None]
-"""Called with the number of samples done, the number of all samples, and a progress message."""
+"""Function that receives the number of finished samples, the number of all samples, and a progress message."""
 
 
 def model_samples(
@@ -56,8 +56,8 @@ def model_samples(
 ) -> tuple[pa.Table, dict[str, Any]]:
     """Return all samples of the tasks (SAMPLES schema), and statistics such as new_answers, cut_off and cost_usd.
 
-    ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people. Tasks are
-    asked in the order of the sort key ``asked_by``; the table has the order of ``tasks``.
+    ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people. Requests
+    are sent in the order of the tasks' sort key ``asked_by``; the table has the order of ``tasks``.
     If samples have no answer, the received answers are kept, and a GenerationError says what to do.
     """
     settings = resolve_settings(config, split)
@@ -77,7 +77,7 @@ def model_samples(
 
 
 def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
-    """Ask for the samples of a prepared run, and return the same as `model_samples`."""
+    """Ask for the samples of a prepared run; return the table and statistics that `model_samples` describes."""
     wanted, ledger, notify = run.wanted, run.ledger, run.notify
     provider, _ = provider_and_model(run.settings.config)
     outcome = run.perform()
@@ -94,12 +94,12 @@ def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
         hint = f"; {never:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
         raise GenerationError(
             f"{len(outcome.failures):,} of {len(wanted):,} samples have no answer: {'; '.join(shown)}. "
-            f"The other answers are kept: run again to ask for the missing ones{hint if never else ''}"
+            f"The other answers are kept: run again to ask for the missing answers{hint if never else ''}"
         )
     table = _samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
         raise GenerationError(
-            f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: run again"
+            f"{len(wanted) - table.num_rows} of {len(wanted)} samples have no answer in {ledger.folder}: repeat the run"
         )
     counts = _counts(table)
     for line in _poor_answers(table, counts):
@@ -117,14 +117,14 @@ def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: 
     most_usd = sum(spending.expected(expectation.longest(request)) for request in requests)
     if not spending.has_room(most_usd):
         raise GenerationError(
-            f"max_cost_usd: batches of {len(requests):,} requests may cost {most_usd:.2f} US dollars, where "
-            f"{max_cost_usd:g} are allowed: raise generation.requests.max_cost_usd, lower "
-            "generation.sampling.max_tokens, or set generation.requests.batch to false, which asks up to the limit"
+            f"max_cost_usd: batches of {len(requests):,} requests may cost {most_usd:.2f} US dollars, but the "
+            f"limit is {max_cost_usd:g}: raise generation.requests.max_cost_usd, lower generation.sampling.max_tokens, "
+            "or set generation.requests.batch to false, so that the run sends single requests until the limit"
         )
 
 
 def _run(asking: Coroutine[Any, Any, GenerationOutcome]) -> GenerationOutcome:
-    """Run the coroutine; SIGTERM (from Prefect) cancels it like Ctrl-C, and the previous handler is called after it."""
+    """Run ``asking``; SIGTERM (from Prefect) cancels it as Ctrl-C does, and then the previous handler is called."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGTERM) if in_main_thread else None
     if not callable(handler):
@@ -153,7 +153,7 @@ def _run(asking: Coroutine[Any, Any, GenerationOutcome]) -> GenerationOutcome:
 
 
 def _how_far(outcome: GenerationOutcome, samples: int) -> str:
-    """Return the progress of a stopped run as the end of a sentence; after a cost limit, with the cost of the rest."""
+    """Return a message's end on a stopped run: the progress and, at a cost limit, the cost of missing answers."""
     totals = outcome.totals
     text = f"; {totals.samples_done:,} of {samples:,} samples are answered"
     if not str(outcome.stopped_because).startswith("max_cost_usd"):
@@ -161,11 +161,11 @@ def _how_far(outcome: GenerationOutcome, samples: int) -> str:
     if not totals.cost_usd or not totals.samples_recorded:
         return text
     rest = totals.cost_usd / totals.samples_recorded * (samples - totals.samples_done)
-    return f"{text}, and the others cost about ${rest:,.2f} more, at the mean of those that came"
+    return f"{text}, and the others would cost about ${rest:,.2f} more, by the mean cost so far"
 
 
 def _counts(table: pa.Table) -> dict[str, int]:
-    """Count the answers that are not a whole text, by reason; rare reasons are included only if they occur."""
+    """Count the answers without a complete text, by reason; rare reasons are included only if they occur."""
     found = Counter(table["finish_reason"].to_pylist())
     counts = {"cut_off": found["length"], "refused": found["refusal"], "empty": found["empty"]}
     rare = {name: found[name] for name in ("tool_calls", "unanswerable") if found[name]}
@@ -173,9 +173,9 @@ def _counts(table: pa.Table) -> dict[str, int]:
 
 
 def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for people about each kind of answer that cannot contain a program."""
+    """Yield a line for people about each reason for which answers cannot contain a program, such as no text."""
     if count := counts.get("tool_calls"):
-        yield f"{count:,} answers call tools, though none were offered, and hold no text: correct the server's template"
+        yield f"{count:,} answers call tools that were not offered, and have no text: correct the server's template"
     if count := counts.get("unanswerable"):
         reasons = zip(table["finish_reason"].to_pylist(), table["error"].to_pylist(), strict=True)
         error = next((error for reason, error in reasons if reason == "unanswerable" and error), "")
@@ -185,18 +185,18 @@ def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
     if count := silent["length", False] + silent["length", True]:
         yield f"{count:,} answers were cut off before their text began: raise generation.sampling.max_tokens"
     if count := silent["empty", True] + silent["other", True]:
-        yield f"{count:,} answers are reasoning alone: correct the server's --reasoning-parser, or start it without"
+        yield f"{count:,} answers are reasoning alone: correct the server's --reasoning-parser, or leave it out"
     if count := silent["empty", False] + silent["other", False]:
-        yield f"{count:,} answers hold no text, though the provider calls them whole"
+        yield f"{count:,} answers have no text, although the provider calls them complete"
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesRun:
-    """Requests to a model, and the settings for asking them."""
+    """Requests for all samples of a run, and all that is needed to send them."""
 
     settings: ModelSettings
     wanted: Mapping[AnswerKey, Request]
-    """Requests by answer, in the order of the samples table."""
+    """Request for each wanted answer, in the order of the samples table."""
     requests: Callable[[], Iterator[Request]]
     """Function that returns the same requests in the order in which they are asked."""
     ledger: AnswerLedger
@@ -207,9 +207,9 @@ class SamplesRun:
     """Cost of earlier rounds and known answers, which counts against max_cost_usd before the first request."""
 
     def perform(self) -> GenerationOutcome:
-        """Ask for the missing samples; the outcome has the cost of this run alone.
+        """Ask for the missing samples; return the outcome with the cost of this run alone, without ``spent_usd``.
 
-        Of several runs of the same setting, only one asks, and loads a model; the others then use its answers.
+        If several runs have the same setting, only the first loads or asks the model; later runs wait for its answers.
         """
         config = self.settings.config
         engine = engine_of(config)
@@ -224,7 +224,7 @@ class SamplesRun:
             return _run(self._online(writer, partial(open_provider, provider, endpoint_of(config))))
 
     def _missing(self, writer: AnswerWriter) -> tuple[list[Request], int]:
-        """Return requests for the samples that have no answer yet, and the number of the others."""
+        """Return requests for the samples that have no answer yet, and the number of samples that have an answer."""
         queue, missing = RequestQueue(self.requests(), writer.known), list[Request]()
         while queue.delay(0.0) == 0.0:
             missing.append(queue.take(0.0).request)
@@ -297,7 +297,7 @@ class SamplesRun:
 
 
 class AnswersSoFar:
-    """Read a ledger of answers while a run, in this or another process, fills it."""
+    """Reader of a ledger to which a run, in this or another process, still adds answers."""
 
     def __init__(
         self, config: GenerationConfig, tasks: Sequence[Mapping[str, Any]], split: Split, *, answers_folder: Path

@@ -34,7 +34,7 @@ STOPS: Mapping[PromptForm, tuple[str, ...]] = {
 
 
 def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: PromptConfig) -> Prompt:
-    """Return the prompt of a task with the original's texts, unless the configuration has others."""
+    """Return the prompt of a task in the original's wording, except for texts that ``config`` replaces."""
     template_sha = template_sha256(split, form, config)
     if form == "direct":
         return Prompt("direct", text=task["complete_prompt"], template_sha=template_sha)
@@ -81,7 +81,7 @@ class ModelSettings:
                 )
 
     def wanted(self, tasks: Iterable[Mapping[str, Any]]) -> dict[AnswerKey, Request]:
-        """Return the requests of the tasks by the key of each answer that they ask for."""
+        """Return a dict from the key of each wanted answer to the request that asks for this answer."""
         return {key: request for request in self.requests(tasks) for key in request.keys}
 
 
@@ -91,16 +91,16 @@ def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
 
 
 def require_one_setting(config: GenerationConfig) -> None:
-    """Raise ConfigError if a sampling parameter is a list, because here a single setting is needed."""
+    """Raise ConfigError if a sampling parameter is a list, because the caller accepts single values only."""
     if varied := _varied_parameters(config.sampling):
         raise ConfigError(
-            f"generation.sampling.{varied[0]}: is a list, which makes a grid of runs: give one value here, or start it "
-            "with `bigcodeflow generate` or `bigcodeflow run`, which run every setting"
+            f"generation.sampling.{varied[0]}: is a list, which starts a run for each value: give one value, or start "
+            "the runs with `bigcodeflow generate` or `bigcodeflow run`, which accept lists"
         )
 
 
 def identity(config: GenerationConfig) -> dict[str, Any]:
-    """Return, as JSON-able values, the settings that can change an answer; the ledger's folder name is their hash."""
+    """Return the settings that can change an answer, as JSON values; their hash is the name of the ledger's folder."""
     require_one_setting(config)
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
     # Omitted if they are empty, so that answers that were paid for keep their folder.
@@ -112,19 +112,19 @@ def identity(config: GenerationConfig) -> dict[str, Any]:
 
 
 def ledger_key(config: GenerationConfig) -> str:
-    """Return the folder name for the answers of this setting, which is independent of the number of samples."""
+    """Return the folder's name for answers to ``config``; the number of samples does not change the name."""
     return hashlib.sha256(json.dumps(identity(config), sort_keys=True).encode()).hexdigest()
 
 
 def ledger_of(config: GenerationConfig, answers_folder: Path) -> AnswerLedger:
-    """Return the ledger of this setting; it reads unanswerable requests as failed answers if the settings say so."""
+    """Return the ledger for ``config``; unanswerable requests count as failed if generation.unanswerable is 'fail'."""
     return AnswerLedger(answers_folder / ledger_key(config), accepts_unanswerable=config.unanswerable == "fail")
 
 
 def sampling_of(config: SamplingConfig, form: PromptForm, code_ends: Sequence[str] = ()) -> Sampling:
-    """Return the parameters that are sent, including the original's defaults and stop texts.
+    """Return the sampling parameters that are sent, including defaults and stop texts of the original.
 
-    ``code_ends`` are the stop texts of direct prompts in place of the original's for functions.
+    For the form 'direct', ``code_ends`` replace the original's stop texts that end a function, such as 'def'.
     """
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
     if given["top_p"] is None and given["temperature"]:
@@ -166,13 +166,13 @@ def _check_direct(config: GenerationConfig, split: Split) -> None:
     """Raise ConfigError if the form 'direct' does not fit the split or the rounds."""
     if split == "instruct":
         raise ConfigError(
-            "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
-            "take dataset.split complete, or the form chat"
+            "generation.prompt.form 'direct' continues code, but prompts of dataset.split 'instruct' have no code: "
+            "take dataset.split complete, or generation.prompt.form chat"
         )
     if config.rounds > 1:
         raise ConfigError(
             f"generation.rounds {config.rounds}: the form 'direct' continues code and has no turns for feedback: set "
-            "generation.rounds to 1, or take a model with a chat template and generation.prompt.form chat or prefill"
+            "generation.rounds to 1, or take a model with a chat template and the form chat or prefill"
         )
 
 
@@ -180,17 +180,17 @@ def _conflicts(config: GenerationConfig, form: PromptForm, engine: Engine | None
     """Yield the settings that do not fit the provider, one line each."""
     provider, _ = provider_and_model(config)
     if config.samples_per_request > 1 and not (engine or provider_info(provider)).several_answers:
-        yield f"generation.samples_per_request: {provider} gives one answer a request; set it to 1"
+        yield f"generation.samples_per_request: {provider} gives one answer a request; set this to 1"
     if config.requests.batch and not has_batches(provider):
-        yield f"generation.requests.batch: {provider} has no batch API that is known here"
+        yield f"generation.requests.batch: no batch API of {provider} is known; set this to false"
     if config.requests.batch and (provider, form) == ("mistral", "prefill"):
-        yield "generation.requests.batch: Mistral's answers repeat a begun answer; set prompt.form to chat"
+        yield "generation.requests.batch: Mistral's answers repeat the prefill; set generation.prompt.form to chat"
 
 
 async def _ask_provider(
     config: GenerationConfig, request: Request, endpoint: Endpoint
 ) -> tuple[Sampling, list[str], list[str]]:
-    """Return the parameters that the provider accepts, the problems, and the notes on differences."""
+    """Return the sampling parameters to send, messages on refused settings, and notes on changed settings."""
     notes = list[str]()
     # Defaults of the original: if a model does not accept them, the provider's default applies.
     defaults = {"top_p": config.sampling.top_p is None, "temperature": config.sampling.temperature == 0.0}
@@ -199,12 +199,12 @@ async def _ask_provider(
             if any(line.startswith(f"generation.sampling.{name}:") for line in provider.problems(request)):
                 left: dict[str, Any] = {name: None}
                 request = replace(request, sampling=replace(request.sampling, **left))
-                notes.append(f"{config.model} does not take {name} as the original sets it: the provider's own holds")
+                notes.append(f"{config.model} does not accept the original's {name}: the provider's default is used")
         return request.sampling, provider.problems(request), notes + provider.notes(request)
 
 
 def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
-    """Return the model's endpoint, with the key from the environment, or a placeholder if nothing is sent."""
+    """Return the model's endpoint, with the key from the environment or, if ``sends`` is False, a placeholder."""
     name, model = provider_and_model(config)
     variable, address = config.api_key_variable, config.base_url
     return Endpoint(
@@ -228,7 +228,7 @@ def missing_key(config: GenerationConfig) -> str:
 
 
 async def request_body(config: GenerationConfig, request: Request) -> Mapping[str, Any]:
-    """Return exactly what is sent for a request, without address and key; send nothing."""
+    """Return the body that would be sent for a request, without address and key; send nothing."""
     name, _ = provider_and_model(config)
     engine = engine_of(config)
     if isinstance(engine, OfflineEngine):
@@ -253,7 +253,7 @@ _SHORT = {
 
 
 def expand_grid(config: RunConfig) -> tuple[RunConfig, ...]:
-    """Return a run for each combination of the listed values, with its own name, and its own folder if `out` is set."""
+    """Return a config per combination of listed sampling values; the configs differ in name and, if set, ``out``."""
     sampling = config.generation.sampling
     varied = _varied_parameters(sampling) if config.samples.source == "model" else ()
     if not varied:

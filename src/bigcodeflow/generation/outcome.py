@@ -25,7 +25,7 @@ class GenerationProgress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
-    """Cost of the replies with a known price; None if there is none."""
+    """Cost of the replies with a known price; None if no price is known."""
     samples_per_second: float = 0.0
     """Recorded samples per second, over the last minute."""
     waiting_for: str = ""
@@ -66,5 +66,5 @@ class GenerationOutcome(NamedTuple):
     totals: GenerationProgress
     failures: tuple[SampleFailure, ...]
     stopped_because: str | None
-    """Reason why the run ended before all requests were sent, and what to do; None if it did not."""
+    """Reason why the run ended before all requests were sent, and what to do; None if all requests were sent."""
     seconds: float = 0.0

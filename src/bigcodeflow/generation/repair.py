@@ -1,7 +1,7 @@
-"""Further rounds: failed samples are asked again, each in a conversation of its earlier answers and feedback.
+"""Repair rounds: ask again for failed samples, each in a conversation with its earlier answers and the feedback.
 
-A round is made from the tables of all earlier rounds, so that every later process builds the same prompts and can use
-the answers in the ledger.
+A round is made from the tables of all earlier rounds, so that a process that continues a run builds the same prompts
+and can use the answers in the ledger.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _NO_ANSWER = "(no answer)"
 
 
 class RoundTables(NamedTuple):
-    """Tables of a round, with the samples that were asked for in it."""
+    """Tables of a round, with only the samples that this round asked for."""
 
     samples: pa.Table
     solutions: pa.Table
@@ -38,7 +38,7 @@ class RoundTables(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """An answer with its verdict."""
+    """Answer to a task in one round: the rows of the sample, of its solution and of its verdict."""
 
     sample: Row
     solution: Row
@@ -56,7 +56,7 @@ def repaired_samples(
     notify: Callable[[str], None],
     shared_limit: SharedLimit = nullcontext,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Ask for the samples that failed in the last of the given rounds; return the same as `model_samples`.
+    """Ask again for the samples that failed in the last of ``rounds``; return what `model_samples` returns.
 
     The costs of earlier rounds, and of answers of this round that are already recorded, count against max_cost_usd.
     """
@@ -69,7 +69,7 @@ def repaired_samples(
     requests = [request for request, _ in asked]
     if count := Counter(feedback.level for _, feedback in asked if feedback.withheld):
         levels = ", ".join(f"{number:,} get {level!r}" for level, number in sorted(count.items()))
-        notify(f"round {len(rounds) + 1}: feedback that would quote a test is not sent, but of a lower level: {levels}")
+        notify(f"round {len(rounds) + 1}: feedback that would quote a test is sent at a lower level: {levels}")
     wanted, ledger = {key: one for one in requests for key in one.keys}, ledger_of(config, answers_folder)
     costs = [cost for one in rounds for cost in one.samples["cost_usd"].to_pylist()]
     costs += [(one.record.cost_usd or 0.0) / len(one.record.answers) for one in ledger.answers(wanted)]
@@ -89,8 +89,8 @@ def repaired_samples(
 def failed_attempts(rounds: Sequence[RoundTables]) -> list[list[Attempt]]:
     """Return the attempts of each sample that needs another round, in the order of the last round's table.
 
-    These are the samples that were asked for in the last round and did not pass, except those that were not judged
-    (infra_error) and those that can never be answered.
+    A sample needs another round if the last round asked for it and it did not pass. Exceptions: the sample was not
+    judged (infra_error), or can never be answered.
     """
     by_sample = []
     for tables in rounds:
@@ -105,7 +105,7 @@ def failed_attempts(rounds: Sequence[RoundTables]) -> list[list[Attempt]]:
 
 
 def deciding_verdicts(verdicts: pa.Table) -> dict[tuple[str, int], Row]:
-    """Return each sample's verdict by task_id and sample_index; of several variants, the verdict of 'calibrated'."""
+    """Return a verdict for each (task_id, sample_index): of variant 'calibrated' if executed, else of 'raw'."""
     found: dict[tuple[str, int], Row] = {}
     for row in verdicts.to_pylist():
         if row["variant"] == "calibrated" or _sample(row) not in found:
@@ -120,7 +120,7 @@ def _sample(row: Row) -> tuple[str, int]:
 def conversation(
     settings: ModelSettings, task: Row, attempts: Sequence[Attempt], level: Level
 ) -> tuple[Request, Feedback]:
-    """Return the request for a sample, with the whole conversation of its attempts so far, and its last feedback."""
+    """Return a sample's next request, which repeats all ``attempts`` with their feedback, and the last feedback."""
     config = settings.config
     turns = [*prompt_of(task, settings.split, settings.form, config.prompt).messages]
     begun = [turns.pop()] if settings.form == "prefill" else []
@@ -148,7 +148,7 @@ def conversation(
 
 
 def answer_turn(raw_text: str, form: PromptForm, config: PromptConfig) -> str:
-    """Return an answer as an earlier turn: without thinking, with its prefilled beginning, and never empty."""
+    """Return an earlier answer as text for the conversation: without thoughts, with the prefill, never empty."""
     spoken = without_thinking(raw_text)
     text = raw_text if spoken == raw_text else spoken.lstrip()
     if form == "prefill":
@@ -163,6 +163,6 @@ def _template_sha(first: str, level: Level) -> str:
 
 
 def levels_by_template(split: Split, config: PromptConfig) -> dict[str, Level]:
-    """Return the level of the last feedback in a prompt, by the ``template_sha`` of samples of further rounds."""
+    """Return, for each ``template_sha`` that repair rounds can produce, the level of the last feedback."""
     firsts = [template_sha256(split, form, config) for form in FORMS]
     return {_template_sha(first, level): level for first in firsts for level in LEVELS}

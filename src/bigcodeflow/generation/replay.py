@@ -44,7 +44,7 @@ _COUNTS, _SEEDS = range(2**31), range(-(2**63), 2**63)  # stored in 32 and in 64
 
 
 class SampleLine(NamedTuple):
-    """An answer as its source states it."""
+    """Sample as read from a line of a sample file, or from a program file in a folder."""
 
     location: str
     """Position in the source, such as 'line 7'."""
@@ -59,7 +59,7 @@ class SampleLine(NamedTuple):
 
 
 class ReadSamples(NamedTuple):
-    """Samples of a file or folder in its order, and a message for each entry that is not a valid sample."""
+    """Valid samples of a file or folder, in order, and a message for each entry that is not a valid sample."""
 
     samples: list[SampleLine]
     defects: list[str]
@@ -70,7 +70,7 @@ class _LineDefectError(Exception):
 
 
 def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadSamples:
-    """Read a sample file or folder; messages show ``name``, and folder names are matched to ``known_task_ids``."""
+    """Read a sample file or folder, called ``name`` in messages; folder T_0 has the programs of known task T/0."""
     if path.is_dir():
         return _read_folder(path, name, known_task_ids)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
@@ -95,14 +95,14 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     except OSError as error:
         raise SamplesError(f"{name}: cannot be read ({error.strerror or error}): {_FORMATS}") from None
     if not read.samples and not read.defects:
-        raise SamplesError(f"{name}: is empty: write one JSON object a line, one line a sample")
+        raise SamplesError(f"{name}: is empty: write one JSON object per line, one line per sample")
     return read
 
 
 def _refuse_other_formats(start: bytes, name: str) -> None:
-    """Raise SamplesError for a JSON list or UTF-16, known by the first two bytes."""
+    """Raise SamplesError if ``start``, the first two bytes of a file, shows a JSON list or UTF-16."""
     if start.startswith(b"["):
-        remedy = f"write one JSON object a line, for instance with `jq -c '.[]' {name} > lines.jsonl`"
+        remedy = f"write one JSON object per line, for instance with `jq -c '.[]' {name} > lines.jsonl`"
         raise SamplesError(f"{name}: is a JSON list: {remedy}")
     if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         remedy = f"save it as UTF-8, for instance with `iconv -f UTF-16 -t UTF-8 {name} > utf8.jsonl`"
@@ -125,10 +125,10 @@ def _sample(line: bytes, location: str) -> SampleLine:
     record = _record(line)
     task_id = record.get("task_id")
     if task_id is None:
-        raise _LineDefectError("has no task_id: add that of the dataset's task, such as 'BigCodeBench/0'")
+        raise _LineDefectError("has no task_id: add the id of the dataset's task, such as 'BigCodeBench/0'")
     if not isinstance(task_id, str):
         raise _LineDefectError(
-            f"task_id must be text, not {_kind(task_id)}: write the dataset's, such as 'BigCodeBench/0'"
+            f"task_id must be text, not {_kind(task_id)}: write the task's id, such as 'BigCodeBench/0'"
         )
     try:
         answer = _answer(record)
@@ -151,7 +151,7 @@ def _record(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # digits or nesting beyond what Python reads
         raise _LineDefectError(f"is not usable JSON ({error}): correct the line") from None
     if not isinstance(record, dict):
-        raise _LineDefectError(f"holds {_kind(record)}: write an object with task_id and solution")
+        raise _LineDefectError(f"holds {_kind(record)}, not an object: write an object with task_id and solution")
     return record
 
 
@@ -166,7 +166,7 @@ def _answer(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _details(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values for other columns, including token counts of an OpenAI-style usage object."""
+    """Return a line's optional values, such as served_model and seed, and the token counts in its usage object."""
     usage = {} if record.get("usage") is None else record["usage"]
     if not isinstance(usage, dict):
         raise _LineDefectError(f"usage must be an object, not {_kind(usage)}: correct or drop it")
@@ -216,9 +216,11 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
         there = next((file.name for file in sorted(path.iterdir()) if file.suffix in (".py", ".jsonl", ".gz")), "")
         if there.endswith(".py"):
             remedy = f"put each program into a folder of its task, such as {min(task_ids, default='TASK')}/0.py"
-            raise SamplesError(f"{name}: {there} is in no folder of a task, so that its task is not known: {remedy}")
+            raise SamplesError(f"{name}: {there} is in no folder of a task, so its task is unknown: {remedy}")
         if there:
-            raise SamplesError(f"{name}: is a folder without programs: name the file in it, {path / there}")
+            raise SamplesError(
+                f"{name}: is a folder without programs: set samples.source to the file in it, {path / there}"
+            )
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")
     return read
 
@@ -236,7 +238,7 @@ def fingerprint(config: SamplesConfig) -> dict[str, str]:
 
 
 def sample_lines(config: SamplesConfig) -> Mapping[str, list[Mapping[str, Any]]]:
-    """Return the whole JSON object of each line of a sample file, by task; lists are empty for controls."""
+    """Return the JSON objects of a sample file as lists by task id; for a control, every list is empty."""
     found = defaultdict[str, list[Mapping[str, Any]]](list)
     if config.source not in CONTROLS:
         for sample in read_samples(_path(config), config.source, frozenset()).samples:
@@ -247,10 +249,10 @@ def sample_lines(config: SamplesConfig) -> Mapping[str, list[Mapping[str, Any]]]
 def load_samples(
     config: SamplesConfig, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool
 ) -> pa.Table:
-    """Return the tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
+    """Return the tasks' samples as a table of the SAMPLES schema, in the order of ``tasks`` and sample_index.
 
     Samples of known tasks that are not in ``tasks`` are skipped. If ``selection`` is True, tasks without a
-    sample are left out; otherwise each of them is a defect.
+    sample are left out; otherwise each such task is a defect.
 
     Raises:
         SamplesError: all defects of the source at once, each with file, line, task id and remedy.
@@ -286,7 +288,7 @@ def load_samples(
 
 
 def answered_task_ids(config: SamplesConfig, known_task_ids: frozenset[str]) -> frozenset[str]:
-    """Return the tasks that a sample file answers; empty if the source has defects."""
+    """Return the ids of the tasks that a sample file answers; empty if the file has defects."""
     try:
         read = read_samples(_path(config), config.source, known_task_ids)
     except SamplesError:
@@ -299,13 +301,13 @@ def _path(config: SamplesConfig) -> Path:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise SamplesError for symbolic links: a foreign folder must not include files that only this user can read."""
+    """Raise SamplesError if ``folder`` has symbolic links, which could lead to files that only this user can read."""
     # The first pattern refuses a linked folder before the second looks into it.
     for pattern in ("*", "*/*"):
         links = [path for path in sorted(folder.glob(pattern)) if path.is_symlink()]
         if links:
             raise SamplesError(
-                f"{links[0]}: is a symbolic link, one of {len(links)} here: put the programs themselves into the folder"
+                f"{links[0]}: is a symbolic link: replace all {len(links)} links in the folder with program files"
             )
 
 
@@ -321,12 +323,12 @@ def _sha256(path: Path) -> str:
 
 
 def _foreign(name: str, samples: Sequence[SampleLine], known: frozenset[str]) -> Iterator[str]:
-    """Yield a defect for each sample of an unknown task, with the id that is meant if only its spelling differs."""
+    """Yield a message for each sample of an unknown task, with the right id if only the spelling differs."""
     by_number: dict[str, list[str]] = {}
     for task_id in known:
         by_number.setdefault(_NOT_NUMBER.sub("", task_id), []).append(task_id)
     names = {_NOT_LETTERS.sub("", task_id).casefold() for task_id in known} | {""}
-    remedy = f"remove it, or choose the dataset that it answers; this one has ids such as {min(known, default='')!r}"
+    remedy = f"remove the sample or choose its dataset; this dataset has ids such as {min(known, default='')!r}"
     for one in samples:
         if one.task_id in known:
             continue
@@ -339,9 +341,9 @@ def _foreign(name: str, samples: Sequence[SampleLine], known: frozenset[str]) ->
 
 
 def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
-    """Return a defect for each line that was written twice, for example by a resumed run.
+    """Return a message for each line that was written twice, for example by a resumed run.
 
-    Equal answers are valid if several were sampled per task. They are a defect only if every task has a single distinct
+    Equal answers are valid if tasks have several samples. They are a defect only if every task has a single distinct
     answer and some tasks are repeated more often than others.
     """
     per_task = Counter(sample.task_id for sample in samples)
@@ -357,9 +359,9 @@ def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
 
 
 def _texts(answer: Mapping[str, str], complete_prompt: str) -> tuple[str, str | None]:
-    """Return the text for the sanitizer, and the program that the line itself states, or None.
+    """Return the text to sanitize, and the program that the file states (None if it states only raw_solution).
 
-    The original joins prompt and completion with a line break when it sanitizes, and without it when it executes.
+    The original joins prompt and completion with a line break to sanitize them, and without a break to execute them.
     """
     solution, completion = answer.get("solution"), answer.get("completion")
     given = complete_prompt + completion if solution is None and completion is not None else solution

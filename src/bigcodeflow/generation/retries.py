@@ -1,6 +1,6 @@
 """The only layer that decides on retries: which request is next, when it may be sent, and when to give up.
 
-Nothing here sleeps or reads a clock: functions get the time in seconds, and return the seconds to wait.
+No function of this module sleeps or reads a clock: functions get the time and return the wait, both in seconds.
 """
 
 import heapq
@@ -36,7 +36,7 @@ _LEAST_CONTACTS = 3
 _COMPLAINTS: Mapping[ErrorKind, str] = {
     "connection": "cannot be reached",
     "deadline": "answers nothing",
-    "malformed": "answers what is no API's answer",
+    "malformed": "gives unusable answers only",
     "overloaded": "answers with errors only",
 }
 
@@ -48,11 +48,11 @@ class Expectation:
         self._mean_answer_tokens: float | None = None
 
     def longest(self, request: Request) -> TokenUsage:
-        """Return the tokens of a request whose answers have max_tokens or, without this, the mean length so far."""
+        """Return a request's tokens if each answer has max_tokens or, without this setting, the mean length so far."""
         return self._usage(request, request.sampling.max_tokens, self._mean_answer_tokens)
 
     def usual(self, request: Request) -> TokenUsage:
-        """Return the tokens of a request whose answers have the mean length so far; before any answer, max_tokens.
+        """Return a request's tokens if each answer has the mean length so far or, before the first answer, max_tokens.
 
         Pacing by the maximum length would leave most of a limit unused if answers are much shorter.
         """
@@ -66,14 +66,14 @@ class Expectation:
 
     @staticmethod
     def _usage(request: Request, *answer_tokens: float | None) -> TokenUsage:
-        """Return the tokens; the first known number in ``answer_tokens`` is the length of an answer."""
+        """Return a request's tokens; the first of ``answer_tokens`` that is not None is the length of each answer."""
         each = next((tokens for tokens in answer_tokens if tokens is not None), _UNLIMITED_ANSWER_TOKENS)
         prompt_tokens = -(-request.prompt.characters // _CHARACTERS_PER_TOKEN)
         return TokenUsage(prompt_tokens, round(each * len(request.sample_indices)))
 
 
 class Rate:
-    """Limit per minute that is spent evenly: the amount of a minute is never used in its first second."""
+    """Limit per minute, spread evenly, so that the first second of a minute cannot use the whole amount."""
 
     def __init__(self, per_minute: int) -> None:
         self._seconds_per_unit = 60.0 / per_minute if per_minute else 0.0  # 0 sets no limit
@@ -86,7 +86,7 @@ class Rate:
         self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS) + units * self._seconds_per_unit
 
     def correct(self, units: float) -> None:
-        """Count units that were used in addition to the spent units; give units back if the number is negative."""
+        """Count units that were used in addition to the units of `spend`; a negative number returns unused units."""
         self._free_at += units * self._seconds_per_unit
 
 
@@ -104,7 +104,7 @@ class Pace:
         self._tokens.spend(now, (expected.prompt_tokens or 0) + (expected.completion_tokens or 0))
 
     def answered(self, expected: TokenUsage, usage: TokenUsage) -> None:
-        """Replace the expected tokens of a request by those that its reply states."""
+        """Replace the expected tokens of a request with the numbers that its reply states."""
         if usage.prompt_tokens is not None:
             self._tokens.correct(usage.prompt_tokens - (expected.prompt_tokens or 0))
         if usage.completion_tokens is not None:
@@ -114,8 +114,8 @@ class Pace:
 class Throttle:
     """Limit of open requests, and the time until which the provider wants no requests at all.
 
-    Each round (the requests that are open at the same time) with a refusal multiplies the limit by `_REMAINS`; rounds
-    without a refusal restore it by a sixteenth of the full limit (additive increase, multiplicative decrease).
+    A round is the requests that are open at the same time. A round with a refusal multiplies the limit by `_REMAINS`; a
+    round without a refusal adds a sixteenth of the full limit (additive increase, multiplicative decrease).
     """
 
     _REMAINS = 0.7
@@ -174,7 +174,7 @@ class RetryPolicy:
 
 
 def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, random: Random) -> float:
-    """Return the seconds until a request may be sent again after ``attempts`` (at least 1), the last with ``error``.
+    """Return the seconds until a request may be sent again, after ``attempts`` attempts that ended with ``error``.
 
     Exponential with full jitter: a random part of a wait that doubles with each attempt, so that requests that failed
     together are not sent again together. This wait is added to the time of the provider's Retry-After.
@@ -184,7 +184,7 @@ def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, ran
 
 
 class RetryBudget:
-    """Keep retries a minority of the sent requests, so that an unreliable provider does not multiply the cost.
+    """Limit that keeps retries a minority of the sent requests: an unreliable provider cannot multiply the cost.
 
     Retries after a rate limit do not count: the refused requests cost nothing, and the throttle handles them.
     """
@@ -207,10 +207,10 @@ class RetryBudget:
 
 
 class Circuit:
-    """Circuit breaker: stop asking a provider that gives no answers, and probe it from time to time.
+    """Circuit breaker for a provider that gives no answers: then only a probe is sent from time to time.
 
-    Rate limits do not open the circuit, because a provider that refuses requests is reachable; they do count towards
-    giving up. A provider that was never reached (no server or only a web page at the address) is given up early.
+    Rate limits do not open the circuit, because a provider that refuses requests is reachable; but rate limits count
+    towards giving up. A provider that was never reached (no server, or only a web page) is given up early.
     """
 
     def __init__(self, policy: RetryPolicy, first_contact_seconds: float = 30.0) -> None:
@@ -218,7 +218,7 @@ class Circuit:
         self.contacted = False
         """True if an API ever answered, with a reply or an API error."""
         self.complaint = ""
-        """Text that says what the provider does instead of answering; empty before the first failure."""
+        """Description of the provider's fault, such as 'cannot be reached'; empty before the first failure."""
         self._failures = 0
         self._failing_since: float | None = None
         self._probe_at = 0.0
@@ -229,7 +229,7 @@ class Circuit:
         self.is_open, self._probing = False, False  # open: only probes are sent
 
     def delay(self, now: float) -> float:
-        """Return the seconds until the next request may be sent; inf while a probe is open."""
+        """Return the seconds until the next request may be sent; inf while a probe has no answer yet."""
         if not self.is_open:
             return 0.0
         return inf if self._probing else max(0.0, self._probe_at - now)
@@ -246,7 +246,7 @@ class Circuit:
         self._close()
 
     def failed(self, error: RequestError, now: float, *, probe: bool) -> str | None:
-        """Count a failed request that may succeed later; return the reason if it is time to give up, else None."""
+        """Count a failed request that may succeed later; return a reason if the run must give up, else None."""
         policy = self._policy
         self._failures += 1
         self.contacted = self.contacted or error.reached
@@ -272,7 +272,7 @@ class Circuit:
 
 @dataclass(slots=True)
 class QueuedRequest:
-    """A request and its state so far."""
+    """Request that waits or is open, and its state so far."""
 
     request: Request
     attempts: int = 0
@@ -280,17 +280,17 @@ class QueuedRequest:
     """Attempts that a rate limit refused, which do not count against the maximum number of attempts."""
     error: RequestError | None = None
     expected: TokenUsage = field(default_factory=TokenUsage)
-    """Expected tokens of the current attempt; the following fields also belong to it."""
+    """Expected tokens of the current attempt; the fields below also describe the current attempt."""
     expected_usd: float = 0.0
     is_probe: bool = False
     sent_at: float = 0.0
 
 
 def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest]:
-    """Yield requests for the given samples of a request, one request for each run of consecutive indices.
+    """Yield requests for the samples ``indices`` of ``request``, one request for each series of consecutive indices.
 
-    The seed belongs to the first sample of a request, and each further sample uses the next number. The parts therefore
-    shift the seed: with the old seed they would repeat existing samples, word for word.
+    The seed belongs to the first sample of a request, and each further sample uses the next number. So each
+    part shifts the seed: with the seed of the whole request, a part would repeat existing samples, word for word.
     """
     for _, numbered in groupby(enumerate(indices), lambda pair: pair[1] - pair[0]):  # constant while consecutive
         run = tuple(index for _, index in numbered)
@@ -301,12 +301,12 @@ def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest
 class RequestQueue:
     """Jobs (`QueuedRequest`) in the order in which they may be sent: retries that are due, then new requests.
 
-    ``requests`` is read one request at a time, when a job is needed. Known samples and repeated samples are skipped.
+    ``requests`` is read one request at a time, when a job is needed. Answered or already requested samples are skipped.
     """
 
     def __init__(self, requests: Iterable[Request], known: AbstractSet[AnswerKey]) -> None:
         self.samples_known = 0
-        """Number of samples of the requests read so far that were already known."""
+        """Number of samples, in the requests read so far, that had an answer before."""
         self._source, self._known = iter(requests), known
         self._claimed: set[AnswerKey] = set()
         self._new: deque[QueuedRequest] = deque()
@@ -314,7 +314,7 @@ class RequestQueue:
         self._order = count()
 
     def delay(self, now: float) -> float:
-        """Return the seconds until a job is due; inf if no job waits."""
+        """Return the seconds until the next job is due; inf if no job waits."""
         due_seconds = max(0.0, self._retries[0][0] - now) if self._retries else inf
         while due_seconds and not self._new:
             request = next(self._source, None)
@@ -328,7 +328,7 @@ class RequestQueue:
         return 0.0
 
     def first(self, now: float) -> QueuedRequest:
-        """Return the job to send next; allowed only if `delay` is 0."""
+        """Return the job to send next, which stays in the queue; allowed only if `delay` is 0."""
         return self._retries[0][2] if self._retries and self._retries[0][0] <= now else self._new[0]
 
     def take(self, now: float) -> QueuedRequest:
@@ -339,7 +339,7 @@ class RequestQueue:
         heapq.heappush(self._retries, (due_at, next(self._order), job))
 
     def put_rest(self, job: QueuedRequest, answered: int) -> None:
-        """Queue the samples that a reply left out, as separate requests that are sent next."""
+        """Queue all but the first ``answered`` samples of a job as new requests, which are sent next."""
         self._new.extendleft(narrowed(job.request, job.request.sample_indices[answered:]))
 
     def waiting_retries(self) -> Iterator[QueuedRequest]:

@@ -1,7 +1,7 @@
 """The judge: a program and a test become a verdict that the program cannot forge.
 
-It knows no pipeline and no store, and imports none of their libraries. ``Judge``, ``Task`` and ``check`` are those of
-:mod:`bigcodeflow.judge.judging`, imported when they are first used.
+This package uses neither pipeline nor store, and imports none of their libraries. At their first use, ``Judge``,
+``Task`` and ``check`` are imported from :mod:`bigcodeflow.judge.judging`.
 """
 
 from importlib import import_module
@@ -14,7 +14,7 @@ __all__ = ["Judge", "Task", "check"]
 
 
 def __getattr__(name: str) -> Any:
-    # Whoever needs one module of the judge does not pay for all.
+    # An import of one module of the judge does not import all others.
     if name in __all__:
         return getattr(import_module("bigcodeflow.judge.judging"), name)
     raise AttributeError(f"module 'bigcodeflow.judge' has no attribute {name!r}")

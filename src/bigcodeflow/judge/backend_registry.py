@@ -1,6 +1,6 @@
-"""Registry of the backends that a configuration can name, and of the environment that each executes in.
+"""Registry of the backends that a configuration can name, and of the environment in which each backend executes.
 
-A backend is an entry point of the group ``bigcodeflow.backends``, each a `BackendSpec`; plug-ins add others.
+A backend is an entry point of the group ``bigcodeflow.backends`` that names a `BackendSpec`. Plug-ins add backends.
 """
 
 import hashlib
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Settings by which a backend finds its environment.
+#: Names of the settings that decide which environment a backend uses.
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
 
 OnLong = Callable[[], None]
-"""Callback, called in the thread of a sample that takes long, so that its worker can take another item meanwhile."""
+"""Callback that is called in the thread of a long sample, so that the worker can start another item meanwhile."""
 
 
 class BackendSpec(NamedTuple):
-    """Functions that find a backend's environment and make the backend."""
+    """Definition of a backend: a function that returns its environment, and a function that makes the backend."""
 
     environment: Callable[[ExecutionConfig], Environment]
-    """Return the environment; raise SandboxUnavailableError if the backend is unreachable, or EnvironmentUnusableError
-    if it has no usable environment."""
+    """Function that returns the backend's environment. It raises SandboxUnavailableError if the backend is unreachable,
+    and EnvironmentUnusableError if the backend has no usable environment."""
     backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], "Backend"]
-    """Make the backend of a worker process, from configuration, environment, cores to keep busy, isolated, on_long."""
+    """Function that makes the backend of a worker process; `make_backend` explains the arguments, in the same order."""
 
 
 def execution_environment(config: ExecutionConfig) -> Environment:
-    """Return the environment of the configured backend, or of its fallback if that backend is unavailable."""
+    """Return the environment of the configured backend, or of the fallback backend if the former is unavailable."""
     try:
         environment = _spec(config).environment(config)
     except SandboxUnavailableError as error:
         if not config.fallback:
             raise
-        logger.warning("backend %s takes over: %s", config.fallback, error)
+        logger.warning("the fallback backend %s takes over: %s", config.fallback, error)
         second = _second(config)
         return _spec(second).environment(second)
     if isinstance(environment, RemoteEnvironment):
@@ -62,8 +62,8 @@ def execution_environment(config: ExecutionConfig) -> Environment:
 def remembered_environment(config: ExecutionConfig) -> Environment | None:
     """Return the configured backend's environment without contacting the backend.
 
-    For a remote backend this is the environment that it last reported on this machine; None if there is no report. For
-    the local backend, raises EnvironmentUnusableError if the environment is not built.
+    For a remote backend, return the environment that this machine stored at the last contact, or None.
+    For the local backend, raise EnvironmentUnusableError if the environment is not built.
     """
     if config.backend == "local":
         return find_environment(config.environment)
@@ -75,7 +75,7 @@ def remembered_environment(config: ExecutionConfig) -> Environment | None:
 
 
 def _cached_response(config: ExecutionConfig) -> Path:
-    """Return the path of the file that keeps a backend's environment for these settings."""
+    """Return the path of the cache file that holds the environment reported by a remote backend, for these settings."""
     named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
     return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
 
@@ -88,9 +88,12 @@ def make_backend(
     isolated: bool = True,
     on_long: OnLong | None = None,
 ) -> "Backend":
-    """Make the configured backend with its fallback; raise EnvironmentUnusableError if their libraries differ.
+    """Make the configured backend; if a fallback backend is configured, combine both.
 
-    If not ``isolated``, the local backend runs samples as bare processes.
+    ``cores`` is the number of cores to keep busy. If ``isolated`` is False, the local backend runs samples without a
+    sandbox. ``on_long`` is called in the thread of each long sample; `OnLong` explains why.
+
+    Raises EnvironmentUnusableError if the libraries of backend and fallback backend differ.
     """
     if not config.fallback:
         return _spec(config).backend(config, environment, cores, isolated, on_long)
@@ -104,8 +107,8 @@ def make_backend(
         return fallback  # the first backend was down at planning time, so the second backend executes all items
     if not environment.lock_sha256 or environment.lock_sha256 != other.lock_sha256:
         raise EnvironmentUnusableError(
-            f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "
-            "otherwise: build both from one lock, or leave execution.fallback empty"
+            f"execution.fallback {config.fallback} has other libraries than execution.backend {config.backend}, so "
+            "verdicts could differ: build both environments from the same lock file, or leave execution.fallback empty"
         )
     return FailoverBackend(_spec(config).backend(config, environment, cores, isolated, on_long), fallback, other)
 
@@ -118,7 +121,7 @@ def _spec(config: ExecutionConfig) -> BackendSpec:
     name = config.backend
     if (entry := plugin_entries(BACKENDS).get(name)) is None:  # the settings were checked on another machine
         raise ConfigError(
-            f"execution.backend {name} is a plug-in that this machine lacks: install its distribution here"
+            f"execution.backend {name} is a plug-in that is not installed on this machine: install the plug-in"
         )
     return cast("BackendSpec", load_plugin(entry.value, f"execution.backend {name}", extra=name))
 

@@ -1,6 +1,6 @@
-"""Determine the test methods that an execution must report, from the test text, without running it.
+"""Determine the test methods that an execution must report, from the test text, without running the text.
 
-Otherwise a program that removes, renames or replaces a test would be judged by fewer tests than the task has.
+Without this list, a program that removes, renames or replaces a test would be judged by fewer tests than the task has.
 """
 
 import ast
@@ -15,14 +15,14 @@ _PREFIX = "test"
 _NOT_CALLABLE_DECORATORS = frozenset({"property", "cached_property"})
 _Namespace = dict[str, object]
 
-#: Kinds of bound names: any callable, and any other value, which is noted because it hides an inherited test.
+#: Kinds of values that names are bound to: a callable, or any other value, which can hide an inherited test.
 _CALLABLE = "callable"
 _OTHER = "other"
 
 
-@untrusted_text.remembered  # validation asks first, and the rows of the table once more
+@untrusted_text.remembered  # called for each test by the validation, and again for the table's rows
 def expected_test_ids(test: str) -> tuple[str, ...] | None:
-    """Return the test methods that unittest would load from class TestCases, sorted; None without such a class."""
+    """Return the sorted names of the test methods of class TestCases; None if ``test`` has no such class."""
     found = _namespace(parse_once(test).body).get(_TEST_CLASS)
     if not isinstance(found, type):
         return None
@@ -30,9 +30,9 @@ def expected_test_ids(test: str) -> tuple[str, ...] | None:
     return tuple(sorted(name for name in names if getattr(found, name) == _CALLABLE))
 
 
-@lru_cache(maxsize=2)  # what is asked of a text is asked in a row; a tree may have 180 MiB
+@lru_cache(maxsize=2)  # consecutive calls concern the same text; a tree may take 180 MiB
 def parse_once(source: str) -> ast.Module:
-    """Return the syntax tree of a text; it is cached and shared, so do not change it."""
+    """Return the syntax tree of a source text. Callers share the cached tree, so they must not change it."""
     return untrusted_text.parse(source)
 
 
@@ -42,7 +42,7 @@ def bound_names(program: str) -> frozenset[str]:
 
 
 def _namespace(body: Sequence[ast.stmt], module: Mapping[str, object] | None = None) -> _Namespace:
-    """Return the names that statements bind, each with its kind: a stand-in class, _CALLABLE or _OTHER.
+    """Return name → kind for the names that statements bind: a class made by `_class_of`, _CALLABLE or _OTHER.
 
     ``module`` holds the names of the enclosing module if the statements are the body of a class.
     """
@@ -56,7 +56,7 @@ def _namespace(body: Sequence[ast.stmt], module: Mapping[str, object] | None = N
 
 
 def _class_of(definition: ast.ClassDef, module: Mapping[str, object]) -> type:
-    """Make an empty stand-in class, so that Python itself resolves inherited and hidden tests."""
+    """Make a class with only the bases and tests of ``definition``, so that Python itself finds inherited tests."""
     own = _namespace(definition.body, module)
     tests = {name: value for name, value in own.items() if name.startswith(_PREFIX)}
     named = [module.get(base.id) for base in definition.bases if isinstance(base, ast.Name)]
@@ -68,7 +68,7 @@ def _class_of(definition: ast.ClassDef, module: Mapping[str, object]) -> type:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements in order, including those inside if, try, with, for, while and match."""
+    """Yield statements in order, including those in if, try, with, for, while and match, but not in definitions."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -111,7 +111,7 @@ def _bind_target(target: ast.expr, value: ast.expr, names: _Namespace, outer: Ma
 
 
 def _kind_of_value(value: ast.expr, names: Mapping[str, object], outer: Mapping[str, object]) -> object:
-    """Return the kind of a value: a stand-in class, _CALLABLE, or _OTHER for a value that unittest would not load."""
+    """Return the kind of an assigned value: a class made by `_class_of`, _CALLABLE, or _OTHER (never a test)."""
     match value:
         case ast.Lambda():
             return _CALLABLE

@@ -1,7 +1,7 @@
-"""Kinds of failure of a sample, from the traceback of its first failing test, live or recorded.
+"""Failure kinds of samples, decided from the traceback of the first failing test, during execution or from records.
 
-A kind never changes a score. All code here reads text that a program may have shaped, so the program can falsify the
-kind, but nothing else, and it cannot cause an exception here.
+A kind never changes a score. A program may have shaped the traceback that this module reads. So the program can falsify
+its failure kind, but nothing else, and it cannot cause an exception in this module.
 """
 
 import ast
@@ -64,8 +64,8 @@ _UNPATCHABLE = re.compile(r"<module .*> does not have the attribute '\w+'")
 #: Functions of a test that run before the program is called.
 _BEFORE_CALLS = ("<module>", "setUpModule", "setUpClass", "setUp")
 _OWN_MODULES = ("__test__", "__main__")
-#: Types such as None's, functions and modules: a value of these, where another was expected, is itself the mistake,
-#: whichever attribute it lacks.
+#: Names of types such as NoneType, function and module. If an attribute of such a value is missing, the value itself is
+#: the mistake: the program expected a value of another type.
 _NO_VALUES = frozenset(kind.__name__ for kind in vars(types).values() if isinstance(kind, type)) | {"type", "object"}
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, list, tuple, dict, set, frozenset, range, memoryview)
 _PLAIN_NAMES = frozenset(kind.__name__ for kind in _PLAIN)
@@ -78,7 +78,7 @@ _LIBRARY_ATTRIBUTES = frozenset(
     to_numpy tolist transpose unique value_counts var""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 _KNOWN_ATTRIBUTES = frozenset(name for kind in (*_PLAIN, *_STDLIB_TYPES) for name in dir(kind)) | _LIBRARY_ATTRIBUTES
-#: Usual names of imported modules.
+#: Usual aliases and names of imported modules.
 _ALIASES = frozenset("np pd plt sns nx tf sp sm dt mpl st torch keras scipy numpy pandas sklearn".split())  # noqa: SIM905 -- as above
 _STDLIB_MEMBERS = frozenset(
     name
@@ -86,17 +86,17 @@ _STDLIB_MEMBERS = frozenset(
     for name in dir(module)
     if not name.startswith("_")
 )
-#: Form of names of classes and constants: an undefined one is a definition that the program left out.
+#: Pattern of class and constant names: if such a name is undefined, the program left out its definition.
 _CAPITALIZED = re.compile(r"[A-Z]\w+")
 
 
 def setup_names(code_prompt: str) -> frozenset[str]:
-    """Return the imports, constants and functions that a task's code_prompt binds; empty if it cannot be parsed."""
+    """Return the names of imports, constants and functions that a task's code_prompt binds; none for invalid code."""
     return bound_by(_parsed(f"{code_prompt}\n    pass\n"))
 
 
 def bound_by(statements: Iterable[ast.stmt]) -> frozenset[str]:
-    """Return names that statements bind in their scope: imports, targets and definitions, but not their contents."""
+    """Return the names that statements bind by imports, assignments and definitions; omit names inside definitions."""
     found = set[str]()
     for part in statements:
         # A definition binds only its own name here: its arguments are bound inside it.
@@ -125,8 +125,9 @@ def _bound_by(node: ast.AST) -> set[str]:
 def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
     """Return the failure kind of an exception that ended a test or a module.
 
-    ``trace`` is its traceback, in which ``__test__.py`` is program and test as one text, or the bare message;
-    ``exception`` holds the names of its class and base classes, separated by blanks.
+    ``trace`` is the exception's traceback or only its message; in the traceback, file ``__test__.py`` is the program
+    followed by the test. ``exception`` holds the names of the exception's class and base classes, separated by spaces.
+    ``setup`` holds the names that the task's code_prompt binds.
     """
     bases = exception.split()
     frames = own_frames(trace)
@@ -162,7 +163,7 @@ def _kind_in_program(text: str, bases: list[str], texts: "_Texts") -> str:
 
 
 def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
-    """Tell if the attribute was requested from a library's module, class or object, not from a wrong value."""
+    """Return True if the AttributeError is a misuse of a library, False if a value of the program has a wrong type."""
     if attribute["module"]:
         return attribute["module"] not in _OWN_MODULES
     owner = attribute["type"] or attribute["object"]
@@ -176,14 +177,14 @@ def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
 
 
 class _Texts(NamedTuple):
-    """Texts of program and test, and the names that the task's code_prompt binds."""
+    """Texts of program and test, with the names that the task's code_prompt binds (``setup``)."""
 
     program: str
     test: str
     setup: frozenset[str]
 
     def define(self, callee: str) -> bool:
-        """Tell if a function, or a method's class, is defined in one of the texts."""
+        """Return True if program or test define ``callee``: a function, a class or, of 'Class.method', the class."""
         if "<" in callee:  # a lambda, or something inside a function
             return True
         owner = callee.partition(".")[0]
@@ -191,10 +192,10 @@ class _Texts(NamedTuple):
         return bool(owner and re.search(rf"\b{wanted}\b", f"{self.program}\n{self.test}"))
 
     def lacks_setup(self, name: str) -> bool:
-        """Tell if an undefined name is one that setup should bind.
+        """Return True if the task's setup should have bound the undefined name ``name``.
 
-        That is a name of ``setup``, or one that the program never binds and that looks like a module, a member of a
-        standard module, a class or a constant.
+        The setup should bind the names in ``setup``, and names that the program never binds and that look like a
+        module, a member of a standard module, a class or a constant.
         """
         if name in self.setup:
             return True

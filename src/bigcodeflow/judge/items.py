@@ -1,4 +1,4 @@
-"""Work items: one program against one test text, under limits, in an environment."""
+"""Work items: each item executes a program against a test text, under limits, in an environment."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
 
-#: Value of ``missing_imports`` for a task's own program: a failed import is never the program's fault.
+#: Value of ``missing_imports`` for a canonical solution: a failed import is never the solution's fault.
 ANY_IMPORT = frozenset({"*"})
-#: Ratio of a raised limit to the ground truth's CPU time: solutions may be a little slower than the authors' code.
+#: Least ratio of a raised limit to the ground truth's CPU time: samples may be a little slower than the authors' code.
 _SPARE = 1.25
 _PASSING_TEST = """import unittest
 class TestCases(unittest.TestCase):
@@ -28,29 +28,29 @@ _TIMES_REFERENCE = 20
 
 
 def code_version() -> str:
-    """Return the version that must be the same at the sender and at the executor of items."""
+    """Return the version of bigcodeflow and harness here; sender and executor of an item must have the same version."""
     return f"{bigcodeflow.__version__}, harness {HARNESS_VERSION}"
 
 
 def require_code(wanted: str) -> None:
-    """Raise EnvironmentUnusableError for work of another version, whose fields may have another meaning."""
+    """Raise EnvironmentUnusableError if ``wanted``, the sender's code version, differs from this process's version."""
     if code_version() != wanted:
         raise EnvironmentUnusableError(
-            f"worker on {socket.gethostname()} has bigcodeflow {code_version()}, and the run {wanted}: install the "
-            "same version there and restart the worker"
+            f"worker on {socket.gethostname()} has bigcodeflow {code_version()}, but the run needs {wanted}: install "
+            "that version on the worker's machine, and restart the worker"
         )
 
 
 Layers = tuple[tuple[str, ...], ...]
-"""Modules of a zygote: a process that has the layers up to one of them is forked for the next."""
+"""Modules of a zygote, in layers: a fork of the zygote with all layers but the last imports the last layer."""
 
 
 class Origin(NamedTuple):
-    """The sample that an item executes, for display only; the first sample if several share the execution."""
+    """Sample that an item executes, or the first of several samples that share the execution; for display only."""
 
     task_id: str = ""
     variant: str = ""
-    """Empty for an execution that checks a pass."""
+    """Executed variant, 'calibrated' or 'raw'; empty for an execution that checks a pass."""
     sample_index: int | None = None
 
 
@@ -59,7 +59,7 @@ _UNKNOWN_ORIGIN = Origin()
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """An execution to be done. Equal ``verdict_key`` mean equal executions, which share one verdict."""
+    """Execution to be done. Items with equal ``verdict_key`` are equal executions, and share one verdict."""
 
     verdict_key: str
     program: str
@@ -67,7 +67,7 @@ class WorkItem:
     expected_tests: tuple[str, ...]
     time_seconds: float
     missing_imports: frozenset[str]
-    """Imports whose failure is the environment's fault for any program; names as in ``tracebacks.failed_import``."""
+    """Names of imports whose failure is the environment's fault, as ``tracebacks.failed_import`` returns them."""
     expected_seconds: float = 1.0
     """Expected wall time, for planning only."""
     expected_cpu_seconds: float = 0.0
@@ -75,23 +75,23 @@ class WorkItem:
     expected_memory_mib: float = 200.0
     """Expected resident memory, for planning only."""
     preload: tuple[str, ...] = ()
-    """Modules that program and test import first, in order; they are imported before the program runs."""
+    """Modules that program and test import first, in order; the harness imports them before the program runs."""
     zygote: Layers = ()
-    """Modules that a warm worker keeps imported; ``preload`` loads all of them."""
+    """Modules of the zygote from which the item is forked; the import of ``preload`` loads all of these modules too."""
     setup_names: frozenset[str] = frozenset()
-    """Names that the task's code_prompt binds, for the failure kind only."""
+    """Names that the task's code_prompt binds; only the failure kind depends on these names."""
     stop_after: int = 0
-    """Number of tests after which the executor ends it from outside; 0: it runs to its end."""
+    """Number of reported tests after which the executor ends the execution; 0: the execution runs to its end."""
     long_after_seconds: float = SHORTEST_LIMIT_SECONDS
-    """CPU time after which it gives way to other items, for planning only."""
+    """CPU time after which the execution gives way to waiting items, for planning only."""
     separate: bool = False
-    """True if the program runs in a separate process. The test text, which holds a program that solves the task, runs
-    in another process, and gets from ``__separated__`` functions that call the program's functions."""
+    """True if program and test text run in two processes. The test text then contains a program that solves the task,
+    and calls ``__separated__`` to get proxies for the functions of ``program``."""
     fail_fast: bool = False
-    """True if the executor ends it at its first failing test; later tests then have no outcome."""
+    """True if the executor ends the execution at its first failing test; later tests then have no outcome."""
     from_memory: bool = False
-    """True if it is repeated until an execution reads nothing from the disk: otherwise an earlier execution could leave
-    it a message by which pages of files are in memory."""
+    """True if the backend executes the item again until an execution reads nothing from the disk. Otherwise an earlier
+    execution could pass a message to this item by the choice of the files that it reads into memory."""
     origin: Origin = _UNKNOWN_ORIGIN
 
 
@@ -107,15 +107,17 @@ def work_item(
     reference_seconds: float = 0.0,
     fail_fast: bool = False,
 ) -> WorkItem:
-    """Make the item that executes a program against a task's test, with its content key.
+    """Make the item that executes a program against a task's test; the item's key is a hash of its content.
 
     Args:
-        program: the whole program text, already calibrated if that is wanted.
-        allow_unisolated: True if it may run as a bare process with weaker limits; isolated runs never use its verdict.
-        ground_truth_cpu_seconds: known CPU time of the task's own solution; it may raise the limit. It must be a
-            shipped number: a measured number would change the key of equal work with every measurement.
-        reference_seconds: time by which the limit is scaled if `limits.time_policy` is 'scaled'; 0: not scaled.
-        fail_fast: end it at its first failing test; such a verdict lacks outcomes, so its key differs.
+        program: text of the whole program, which includes the task's setup if the execution is calibrated.
+        allow_unisolated: True if the item may run without a sandbox, under weaker limits; isolated runs never reuse the
+            verdict of such an item.
+        ground_truth_cpu_seconds: shipped CPU time of the task's canonical solution, which may raise the time limit.
+            Never pass a time measured here: each measurement would change the key of equal work.
+        reference_seconds: time of the reference solution, from which the time limit is computed if
+            `limits.time_policy` is 'scaled'; 0: the limit is not scaled.
+        fail_fast: True ends the item at its first failing test; the verdict lacks later outcomes, so the key differs.
     """
     time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds)
     if limits.time_policy == "scaled" and reference_seconds:
@@ -123,7 +125,7 @@ def work_item(
     time_seconds += 1.0
     bounds = limits.model_dump(exclude={"time_policy"}) | {"time_seconds": time_seconds}
     if limits.output_kib == LimitsConfig().output_kib:
-        del bounds["output_kib"]  # keeps the keys of verdicts that were recorded before the key included it
+        del bounds["output_kib"]  # keeps the keys of verdicts that were recorded before the key included this limit
     if allow_unisolated:
         bounds["isolated"] = False
     if fail_fast:
@@ -137,28 +139,28 @@ def work_item(
 
 
 def task_row(test: str, entry_point: str, expected_tests: Sequence[str]) -> dict[str, Any]:
-    """Make the columns of TASKS that executions and checks read, for a test that is in no data set."""
+    """Make a row with the columns of TASKS that an execution reads, for a test that is in no dataset."""
     task_id = hashlib.sha256(test.encode("utf-8", "surrogatepass")).hexdigest()
     return {"task_id": task_id, "test": test, "entry_point": entry_point, "expected_tests": expected_tests}
 
 
 def untested_item(program: str, time_seconds: float) -> WorkItem:
-    """Make an item that runs a program for its output, with a test that passes; no key, as nothing is recorded."""
+    """Make an item that runs a program only for its output: its test always passes, and its key is empty."""
     return WorkItem("", program, _PASSING_TEST, ("test_nothing",), time_seconds, frozenset())
 
 
 def numbered(item: WorkItem, number: int | str) -> WorkItem:
-    """Return the item with a new key made from ``number``, so that no verdict of another execution applies to it."""
+    """Return a copy of the item whose key also depends on ``number``, so that the item's verdict is not reused."""
     return replace(item, verdict_key=hashlib.sha256(f"{item.verdict_key} {number}".encode()).hexdigest())
 
 
 def separated(item: WorkItem) -> WorkItem:
-    """Return the item with a new key, to run its program and its test text in two processes."""
+    """Return a copy of the item, with a new key, whose program and test text run in two processes."""
     return replace(numbered(item, "separate"), separate=True)
 
 
 def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float:
-    """Return the limit; if the ground truth takes longer, double it until the ground truth fits with 25 % to spare."""
+    """Return ``limit_seconds``; if the ground truth takes longer, double it until it exceeds that time by 25 %."""
     wanted = _SPARE * ground_truth_cpu_seconds if ground_truth_cpu_seconds > limit_seconds else 0.0
     while limit_seconds < wanted:
         limit_seconds *= 2
@@ -166,7 +168,10 @@ def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float
 
 
 def scaled_limit(reference_seconds: float) -> float:
-    """Return 10 seconds, doubled until 20 times the reference fits; few distinct values, so that keys rarely change."""
+    """Return the first of 10, 20, 40, … seconds that is at least 20 times ``reference_seconds``.
+
+    These coarse steps keep the limit, and so the verdict key, equal if the reference solution's time varies a little.
+    """
     limit_seconds = SHORTEST_LIMIT_SECONDS
     while limit_seconds < _TIMES_REFERENCE * reference_seconds:
         limit_seconds *= 2

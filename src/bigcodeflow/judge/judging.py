@@ -1,7 +1,7 @@
-"""The judge in this process: programs and tests in, verdicts out, without a pipeline, a store or a service.
+"""Judge as a library: it returns the verdicts of programs against tests, without a pipeline, a store or a service.
 
-Each program is executed in a sandbox of its own. A pass of a task whose solution is given is checked as runs check it:
-it counts only if the program also does what every correct program does with altered tests.
+Each program is executed in a separate sandbox. If the task has a reference solution, a pass is checked as in a run: the
+pass counts only if the program also behaves with altered tests as every correct program does.
 """
 
 from collections.abc import Sequence
@@ -23,26 +23,27 @@ from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.judge.items import WorkItem, task_row, work_item
 from bigcodeflow.judge.verdicts import Verdict, verdict, worth_repeating
 
-#: Executions after which a kill of unknown origin counts as caused by the program.
+#: Number of executions after which kills of unknown origin count as caused by the program.
 _ATTEMPTS = 5
 _SLOTS_PER_CORE = 8
 
 
 class Task(NamedTuple):
-    """A test, the function that it tests, and a solution."""
+    """Task to be solved: a test, a solution that passes it, and the name of the function under test."""
 
     test: str
     """Text that defines the class ``TestCases``; it is executed in the module of the program."""
     reference: str = ""
-    """Program that solves the task; empty: passes are not checked."""
+    """Program that solves the task; empty: passes of other programs are not checked."""
     entry_point: str = "task_func"
     """Name of the function under test."""
 
 
 class Judge:
-    """Executes programs of one environment in sandboxes on this machine; use it as a context manager.
+    """Judge that executes programs in sandboxes on this machine, all in one environment; use it as a context manager.
 
-    Keep one for many calls: it keeps libraries loaded, and the altered tests that it has validated. Thread-safe.
+    Use the same judge for many calls: it keeps libraries imported, and it keeps the validated altered tests with which
+    it checks passes. A judge is thread-safe.
     """
 
     def __init__(
@@ -53,13 +54,13 @@ class Judge:
         warm: bool = True,
         cores: int = 0,
     ) -> None:
-        """Start nothing before the first program.
+        """Store the settings; no process is started before the first program.
 
         Args:
             environment: name of a built sandbox environment, such as 'bigcodebench'.
             limits: limits of each program; None: the defaults of runs.
-            warm: True forks programs from processes that have their libraries imported; faster.
-            cores: cores that programs keep busy; 0: all of this machine.
+            warm: True forks each program from a process that has imported its libraries, which is faster.
+            cores: number of cores that programs keep busy; 0: all cores of this machine.
 
         Raises:
             EnvironmentUnusableError: the environment is not defined or not built.
@@ -75,12 +76,12 @@ class Judge:
         return found
 
     def check_all(self, samples: Sequence[tuple[str, Task]]) -> list[Verdict]:
-        """Return the verdict of each program against its task, in their order.
+        """Return the verdict of each pair (program, task), in the order of ``samples``.
 
         A verdict has the columns of VERDICTS that depend on the execution: ``status`` (pass, fail, timeout,
-        out_of_memory, syntax_error, crash, tampered or infra_error), ``failure_kind``, ``tests`` with outcome, trace
-        and seconds of each, ``stdout``, ``stderr``, ``wall_seconds``, ``cpu_seconds``, ``max_rss_mib``, ``integrity``:
-        'checked', 'tampered', 'no contradiction', 'not checked', or None if there was nothing to check.
+        out_of_memory, syntax_error, crash, tampered or infra_error), ``failure_kind``, ``tests`` (outcome, trace and
+        seconds of each), ``stdout``, ``stderr``, ``wall_seconds``, ``cpu_seconds``, ``max_rss_mib``, and ``integrity``
+        ('checked', 'tampered', 'no contradiction', 'not checked', or None without a pass or reference).
 
         Raises:
             SamplesError: a test is not valid Python or has no class ``TestCases``.
@@ -100,7 +101,7 @@ class Judge:
         return [{"integrity": None, "integrity_key": None} | checked[item.verdict_key] for item in items]
 
     def execute(self, items: Sequence[WorkItem]) -> dict[str, Verdict]:
-        """Execute one item of each verdict key; return the verdicts by key. Passes are not checked."""
+        """Execute items, only one of those with equal keys; return verdict key → verdict, without integrity checks."""
         distinct = {item.verdict_key: item for item in items}
         with ThreadPoolExecutor(self._cores * _SLOTS_PER_CORE) as pool:
             rows = pool.map(self.executed, self.backend.prepare(list(distinct.values())))
@@ -144,13 +145,13 @@ def check(
     entry_point: str = "task_func",
     limits: LimitsConfig | None = None,
 ) -> Verdict:
-    """Return the verdict of one program from a new `Judge`, which is closed afterwards; see `Judge.check_all`."""
+    """Make a `Judge` for one program, return the program's verdict (see `Judge.check_all`), and close the judge."""
     with Judge(environment, limits=limits, cores=1) as judge:
         return judge.check(program, test, reference=reference, entry_point=entry_point)
 
 
 def executed(backend: Backend, item: WorkItem, environment_sha: str) -> Verdict:
-    """Return the verdict of one execution in a backend; repeat an execution that was disturbed from outside."""
+    """Execute an item in a backend and return the verdict; repeat executions that may have been ended from outside."""
     outcome, attempts = backend.execute(item), 1
     while worth_repeating(outcome) and attempts < _ATTEMPTS:
         outcome, attempts = backend.execute(item), attempts + 1
@@ -162,7 +163,7 @@ def _row(task: Task) -> dict[str, Any]:
     try:
         tests = expected_test_ids(task.test)
     except untrusted_text.REFUSALS as error:
-        raise SamplesError(f"the test is not valid Python: {error}") from None
+        raise SamplesError(f"the test is not valid Python ({error}): correct the test") from None
     if not tests:
-        raise SamplesError("the test defines no class TestCases with test methods: define one, derived from TestCase")
+        raise SamplesError("the test has no class TestCases with test methods: add it, derived from TestCase")
     return task_row(task.test, task.entry_point, tests)

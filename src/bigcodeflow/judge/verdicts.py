@@ -1,6 +1,6 @@
 """Verdicts of observed executions: status, failure kind, and one outcome for every expected test.
 
-failure_kind is one of ``failure_kinds.KINDS``, or empty for a pass only.
+``failure_kind`` is a key of ``failure_kinds.KINDS``. Only a pass has an empty ``failure_kind``.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from bigcodeflow.judge.host.observation import SIGKILL_EXITS
 from bigcodeflow.judge.items import ANY_IMPORT, WorkItem
 
 Verdict = dict[str, Any]
-"""Columns of VERDICTS that depend on the execution only, not on the sample that it belongs to."""
+"""Row with those columns of VERDICTS that depend only on the execution, not on the executed sample."""
 
 _TIME_LIMITS = ("wall time", "cpu time")
 #: Outcomes that count as tampering unless the task's test text asks for them.
 _EVASIONS = ("skip", "expected_failure", "unexpected_success")
-#: Kinds that decide a sample whatever else failed, with their statuses; every other kind is a fail.
+#: Failure kinds that decide the status whatever else failed, with that status. Other kinds give status 'fail'.
 _STATUSES = {"infrastructure": "infra_error", "memory": "out_of_memory"}
 
 
@@ -60,10 +60,10 @@ def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: 
 
 
 def pass_share(verdict: Mapping[str, Any]) -> float | None:
-    """Return the share of a verdict's expected tests that passed, from 0 to 1.
+    """Return the share of the expected tests that passed, from 0 to 1.
 
-    None if unknown: nothing was judged, or the execution was ended at its first failing test. A tampered execution
-    has share 0, whatever it reported.
+    Return None if the share is unknown: nothing was judged, or the execution was ended at its first failing test.
+    Return 0 for a tampered execution, whatever it reported, and for a verdict without expected tests.
     """
     if verdict["status"] == "infra_error" or verdict["exit"] == "killed: tests":
         return None
@@ -74,19 +74,19 @@ def pass_share(verdict: Mapping[str, Any]) -> float | None:
 
 
 def blocked_verdict(item: WorkItem, reason: str, kind: str, *, backend: str, environment_sha: str) -> Verdict:
-    """Make the verdict of a sample that is not executed: status 'fail', with ``kind`` as its failure kind."""
+    """Make the verdict of a sample that must not be executed: status 'fail' and failure kind ``kind``."""
     unrun = lost_verdict(item, reason, backend=backend, environment_sha=environment_sha)
     return unrun | {"status": "fail", "failure_kind": kind, "exit": "not started"}
 
 
 def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
-    """Make the infra_error of a sample whose worker or sandbox was lost repeatedly: never the model's failure."""
+    """Make a verdict with status 'infra_error' for a sample whose worker or sandbox was lost repeatedly."""
     unrun = verdict(item, Outcome(exit=reason), backend=backend, environment_sha=environment_sha)
     return unrun | {"status": "infra_error", "failure_kind": "infrastructure", "module_trace": reason}
 
 
 def renewed(row: Verdict, item: WorkItem) -> Verdict:
-    """Return a stored verdict with its failure kind by the current rules, which may also make it an infra_error."""
+    """Return a stored verdict with the failure kind of current rules, which may also set the status 'infra_error'."""
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"] if test["outcome"] in ("fail", "error"))]
     causes = [{"trace": trace, **raised(trace)._asdict()} for trace in traces if trace]
     if row["status"] != "fail" or not causes or not causes[0]["exception"]:
@@ -100,7 +100,7 @@ def renewed(row: Verdict, item: WorkItem) -> Verdict:
 
 
 def worth_repeating(outcome: Outcome) -> bool:
-    """Tell if the execution may have been ended from outside, so that its outcome means nothing yet.
+    """Return True if the execution may have been ended from outside, so that its outcome decides nothing.
 
     A SIGKILL that the executor did not send came from the program itself, from the kernel's OOM killer or from another
     process. The program is the cause only if repeated executions end the same way. If a sandbox could not start, the
@@ -127,7 +127,7 @@ def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tamper
         is_refused = is_refused or (is_loaded and "SyntaxError" in failed["exception"].split())
         return ("syntax_error", "syntax") if is_refused else (_STATUSES.get(kind, "fail"), kind)
     if not item.expected_tests:
-        return "fail", "no_tests"  # an empty run would pass by having failed nothing
+        return "fail", "no_tests"  # without tests nothing can fail, so the run would count as a pass
     if all(test["outcome"] == "pass" for test in tests) and not class_failed:
         return "pass", ""
     causes = [test for test in tests if test["outcome"] in ("fail", "error")]
@@ -144,7 +144,7 @@ def _judge_end(outcome: Outcome) -> tuple[str, str]:
         return "timeout", "timeout"
     if outcome.killed_for == "memory":
         return "out_of_memory", "memory"
-    # A signal killed the sandbox itself, which its program cannot do; after enough tests, the executor sent it.
+    # A signal killed the sandbox itself, which its program cannot do; after enough tests, the executor sent the signal.
     if _frame(outcome, "started") is None or (outcome.exit.startswith("signal ") and not outcome.killed_for):
         return "infra_error", "infrastructure"
     return "crash", "crash"
@@ -159,7 +159,7 @@ def _kind(item: WorkItem, cause: Mapping[str, Any]) -> str:
 
 
 def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
-    """Return all breaches of the report's protocol, without duplicates."""
+    """Return descriptions of all breaches of the report protocol, without duplicates."""
     found = list(outcome.violations)
     found += [frame["what"] for frame in outcome.frames if frame["event"] == "tampering"]
     names = [frame["name"] for frame in outcome.frames if frame["event"] == "test"]

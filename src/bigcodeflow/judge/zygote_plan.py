@@ -1,8 +1,8 @@
-"""Plans warm starts: the modules that an item preloads, read from its texts, and the zygote that it is forked from.
+"""Plans of warm starts: the modules that each item preloads, and the zygote from which the item is forked.
 
-A zygote serves an item only if the item's own first imports load everything that the zygote has loaded: the item then
-starts as if it had started cold, without libraries that it did not import. The cost and the loaded modules of each
-import are measured once in each environment, and kept in its folder, ``imports.json``.
+An item preloads the first imports of its program and test. A zygote serves an item only if these imports load every
+module that the zygote has loaded: the item then sees only libraries that it imports, as after a cold start. The cost
+and the loaded modules of each import are measured once per environment and stored in its folder as ``imports.json``.
 """
 
 import ast
@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 Modules = tuple[str, ...]
 
 _EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it depends on the sandbox's Python, not on this Python
-#: Most imported names of a text that are looked up; a text that begins with more is degenerate, and starts cold.
+#: Most imported names that are looked up for a text; a text that begins with more imports adds no modules.
 _MOST_NAMES = 1_000
 _HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 class ModuleFiles:
-    """Lookup of dotted module names in an environment, by its files alone.
+    """Lookup of dotted module names in the files of an environment, without any import.
 
     Names are looked up in listings of existing folders. No path is built from an unknown name, because names come from
     a model's text and may be longer than a file name can be.
@@ -65,7 +65,7 @@ class ModuleFiles:
 
 
 def _listing(folder: Path) -> tuple[set[str], set[str]]:
-    """Return the names of the modules, and of the folders, that a folder offers to an import."""
+    """Return two sets of names: modules that can be imported from ``folder``, and subfolders of ``folder``."""
     try:
         entries = list(folder.iterdir())
     except OSError:  # a mount that does not exist
@@ -77,22 +77,22 @@ def _listing(folder: Path) -> tuple[set[str], set[str]]:
 
 
 class _Imports(NamedTuple):
-    """Imports of a text: top-level modules anywhere, and dotted names at its beginning that may be modules."""
+    """Imports of a text: top-level modules imported anywhere, and dotted names in the leading import statements."""
 
     everywhere: frozenset[str]
     leading: tuple[str, ...]
     whole: bool
-    """True if nothing in the text can change what a later import does."""
+    """True if no statement of the text can change the effect of a later import."""
 
 
 _UNKNOWN = _Imports(frozenset(), (), whole=False)
 
 
 def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, ...]:
-    """Return the environment's modules that both texts import, in order, before a statement that may change imports.
+    """Return the environment's modules that program and test import before any statement that can affect imports.
 
-    An earlier import of these modules has the same effect. A text that has a syntax error, is too large or begins with
-    thousands of imports adds no modules.
+    The modules are in the order of their imports; importing them before the program has the same effect. A text with a
+    syntax error, a text that is too large, or a text that begins with thousands of imports adds no modules.
     """
     found: dict[str, None] = {}
     for text in (program, test):
@@ -136,7 +136,7 @@ def _dotted_names(statement: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Yield the modules that statements import, at any depth; skip expressions, which contain no imports."""
+    """Yield the top-level modules that statements import, at any depth; skip expressions, which hold no imports."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
@@ -149,7 +149,7 @@ def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _is_harmless(statement: ast.stmt) -> bool:
-    """Tell if a top-level statement of a module can change nothing that an import depends on."""
+    """Return True if a top-level statement cannot change the effect of later imports."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(ast.Constant()):
             return True
@@ -166,7 +166,7 @@ def _is_harmless(statement: ast.stmt) -> bool:
     return not acts and all(isinstance(target, ast.Name) for target in targets)
 
 
-#: Limits of the backend that measures imports: the measurements are its output.
+#: Limits of the backend that measures imports: it prints its measurements, so it may print much.
 SURVEY_LIMITS = LimitsConfig(output_kib=65_536)
 FILE = "imports.json"
 #: Bump when the measurement changes.
@@ -187,19 +187,19 @@ _EXECUTIONS_PER_ITEM = 2
 
 
 class ZygotePlanner:
-    """Plans how items start; reuses the plan for later items, unless these are many more.
+    """Planner of warm starts, which makes a new plan only if the items are more than twice those of its current plan.
 
-    A second set of zygotes would make the workers pay for imports again.
+    New plans are rare because workers then need new zygotes, whose imports cost time again.
     """
 
     def __init__(self, environment: InstalledEnvironment, surveyor: Backend) -> None:
-        """Plan nothing yet; ``surveyor`` measures imports."""
+        """Start without a plan; ``surveyor`` is the backend that measures imports."""
         self._environment, self._surveyor = environment, surveyor
         self._files = ModuleFiles(environment)
         self._planned, self._plan = 0, ZygotePlan((), ImportSurvey({}, {}))
 
     def starts_of(self, texts: Sequence[tuple[str, str]]) -> list[tuple[Modules, Layers]]:
-        """Return for each (program, test) the modules to preload, and the modules of the zygote to fork."""
+        """Return a pair for each (program, test): the modules to preload, and the modules of the zygote to fork."""
         preloads = [leading_modules(program, test, self._files) for program, test in texts]
         if len(texts) > _MUCH_MORE * self._planned:
             wanted = Counter(name for preload in preloads for name in _with_packages(preload))
@@ -214,16 +214,16 @@ class ZygotePlanner:
 
 
 class ImportSurvey(NamedTuple):
-    """Measured effects and costs of imports."""
+    """Measurements of imports: loaded modules and CPU seconds."""
 
     loads: dict[str, frozenset[str]]
-    """Module → every module that its import into a bare interpreter loads; empty if the import fails."""
+    """Module → all modules that its import loads in a new interpreter; empty if the import fails."""
     seconds: dict[str, float]
-    """Module → CPU seconds of its own import, without the modules that it imports."""
+    """Module → CPU seconds of its import, without the seconds of other modules that the import loads."""
 
 
 def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surveyor: Backend) -> ImportSurvey:
-    """Return a survey of at least these installed modules; measure modules that the environment's survey lacks."""
+    """Measure the modules in ``names`` that the stored import survey lacks; return the environment's whole survey."""
     survey = read_survey(environment)
     missing = sorted(set(names) - survey.loads.keys())
     if not missing:
@@ -250,7 +250,7 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
     try:
         write_atomically(environment.root / FILE, json.dumps(stored).encode())
     except OSError as error:
-        logger.warning("the survey of imports cannot be kept (%s): it will be made again in the next run", error)
+        logger.warning("the import survey cannot be stored (%s): make the folder writable, or runs repeat it", error)
     return ImportSurvey(loads, seconds)
 
 
@@ -266,13 +266,13 @@ def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
 
 
 class ZygotePlan:
-    """Zygotes for the preloads of items; chosen greedily, each time the zygote that saves most additional CPU time.
+    """Choice of zygotes for many items, made step by step: each step adds the zygote that saves most CPU time.
 
-    Sets of modules are bits of integers, because thousands of sets are compared with each other.
+    A set of modules is an integer with a bit for each module: this makes thousands of comparisons fast.
     """
 
     def __init__(self, preloads: Iterable[Modules], survey: ImportSurvey) -> None:
-        """Plan for these preloads, one for each item."""
+        """Choose zygotes; ``preloads`` holds the modules that each item preloads."""
         modules = sorted(frozenset().union(*survey.loads.values()))
         self._bits = {module: 1 << number for number, module in enumerate(modules)}
         self._loads = {name: sum(self._bits[module] for module in found) for name, found in survey.loads.items()}
@@ -291,16 +291,16 @@ class ZygotePlan:
             self._layers[zygote] = (*self._layers[base], tuple(sorted(added)))
 
     def zygote_of(self, preload: Modules) -> Layers:
-        """Return the modules of the zygote to fork for a preload; empty: the zygote without libraries."""
+        """Return the modules of the zygote to fork for an item that preloads ``preload``; empty: no libraries."""
         closure = self._closure(preload)
         return self._layers[max((one for one in self._layers if not one & ~closure), key=self._cost_seconds)]
 
     def _closure(self, names: Iterable[str]) -> int:
-        """Return, as bits, all modules that are loaded after the import of these modules."""
+        """Return, as an integer of bits, the set of all modules that are loaded when ``names`` are imported."""
         return reduce(or_, (self._loads.get(name, 0) for name in _with_packages(names)), 0)
 
     def _importable(self, closure: int) -> list[str]:
-        """Return the surveyed modules of a set of bits whose import loads no module outside the set."""
+        """Return the surveyed modules of the set ``closure`` (bits) whose import loads only modules of the set."""
         found = [name for name, loaded in self._loads.items() if loaded and not loaded & ~closure]
         return [name for name in found if self._bits.get(name, 0) & closure]
 

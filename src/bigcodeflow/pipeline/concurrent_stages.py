@@ -19,26 +19,26 @@ T = TypeVar("T")
 
 
 class StoppedError(BigCodeFlowError):
-    """A stage ends because a stage that runs beside it has failed; its finished work is kept."""
+    """Error that ends a stage because a concurrent stage failed or the runs were stopped; finished work is kept."""
 
 
 class ArrivingTruths:
-    """Verdicts of ground truths, handed over while they are executed; any number of readers."""
+    """Verdicts of ground truths, readable as soon as each is final; any number of threads may iterate over them."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._ended = threading.Event()
 
     def put(self, row: dict[str, Any]) -> None:
-        """Add a verdict with its task_id; the same may come again."""
+        """Add a verdict, which must have a ``task_id``; readers must expect that the same verdict is added twice."""
         self._rows.append(row)
 
     def end(self) -> None:
-        """Tell the readers that the ground truths are in the store."""
+        """End the iteration of all readers: no more verdicts come."""
         self._ended.set()
 
     def __iter__(self) -> "Iterator[list[dict[str, Any]] | None]":
-        """Yield new verdicts, or None while there are none, until the end."""
+        """Yield lists of new verdicts, or None while there are no new verdicts, until `end` is called."""
         count, is_over = 0, False
         while not is_over:
             is_over = self._ended.is_set()
@@ -52,19 +52,19 @@ class ConcurrentStages:
     """Data that a stage shares with other stages of its run, which may run at the same time."""
 
     stopped: threading.Event
-    """Set when the stages that produce its input have failed or were interrupted."""
+    """Event that is set when other stages of the run have failed or were interrupted."""
     arriving: "Iterable[pa.Table | None]" = ()
-    """Rows of an input that is not finished yet, for a stage that starts before it; None while there are no new rows.
-    When the iterable ends, the input is in the store."""
+    """New rows of an input that another stage still produces, as tables; None while there are no new rows.
+    When the iterable ends, the whole input is in the store."""
     workers: "Callable[[], Workers] | None" = None
-    """Returns the workers that the run's stages share; None: the stage starts its own workers."""
+    """Function that returns the workers that the run's stages share; None: the stage starts its own workers."""
     truths: ArrivingTruths | None = None
-    """Ground truths that are executed at the same time; None: they are in the store."""
+    """Verdicts of ground truths that are executed at the same time; None: all ground truths are in the store."""
     expected_solutions: int = 0
-    """Number of solutions that will have arrived in the end; 0: unknown."""
+    """Total number of solutions that will arrive; 0: unknown."""
 
     def guarded_progress(self, progress: Progress) -> Progress:
-        """Wrap a progress callback: it raises StoppedError once the other stages have failed."""
+        """Return a callback that calls ``progress``, but raises StoppedError if other stages have failed."""
 
         def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
             self.check()
@@ -73,24 +73,24 @@ class ConcurrentStages:
         return report
 
     def guarded(self, rows: "Iterable[T]") -> "Iterator[T]":
-        """Yield the rows; raise StoppedError, also at their end, once the other stages have failed."""
+        """Yield the rows unchanged; call `check`, which may raise StoppedError, before each row and at the end."""
         for one in rows:
             self.check()
             yield one
         self.check()
 
     def check(self) -> None:
-        """Raise StoppedError if the other stages have failed."""
+        """Raise StoppedError if other stages have failed."""
         if self.stopped.is_set():
-            raise StoppedError("ended because a stage beside it failed: what was executed is kept, run again")
+            raise StoppedError("ended because another stage failed: run the same again, finished work is kept")
 
 
-#: For a stage that shares nothing.
+#: Value for a stage that shares no data with other stages.
 ALONE = ConcurrentStages(threading.Event())
 
 
 class _OwnedLock:
-    """Lock that several threads of one owner may hold at the same time."""
+    """Lock that several threads of the same owner may hold at the same time."""
 
     def __init__(self) -> None:
         self._free, self._count = threading.Condition(), 0
@@ -112,7 +112,7 @@ class _OwnedLock:
 
 
 class StageLocks:
-    """Locks for concurrent runs: at most one run asks its model and at most one executes at a time."""
+    """Locks for concurrent runs: at any time, at most one run asks its model, and at most one run executes samples."""
 
     def __init__(self) -> None:
         asking, executing = _OwnedLock(), _OwnedLock()
@@ -121,9 +121,9 @@ class StageLocks:
 
     @contextmanager
     def held(self, stage: str, owner: object) -> Iterator[None]:
-        """Hold the stage's lock, if it has one, in the block; raise StoppedError if `stop` was called.
+        """Hold the lock of ``stage`` (if this stage needs a lock) during the block; raise StoppedError after `stop`.
 
-        Stages of the same ``owner``, a run, may hold a lock at the same time.
+        ``owner`` is the run: stages of the same run may hold a lock at the same time.
         """
         lock = self._locks.get(stage)
         with lock.held(owner) if lock else nullcontext():
@@ -131,10 +131,10 @@ class StageLocks:
             yield
 
     def stop(self) -> None:
-        """Stop the runs: a running stage ends when it next reports progress, a waiting one when its turn comes."""
+        """Stop all runs: a running stage ends at its next progress report, a waiting stage when it gets its lock."""
         self._stopped.set()
 
     def check(self) -> None:
-        """Raise StoppedError after `stop` was called."""
+        """Raise StoppedError if `stop` was called."""
         if self._stopped.is_set():
-            raise StoppedError("stopped: what it did so far is kept, run the same again")
+            raise StoppedError("the run was stopped: its finished work is kept, run the same again to continue")

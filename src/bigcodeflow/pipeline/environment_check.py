@@ -1,4 +1,4 @@
-"""Checks of a sandbox environment: which tasks it can judge, whether its verdicts are right, and how reproducible."""
+"""Checks of a sandbox environment: tasks that it can judge, correctness and reproducibility of its verdicts."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -46,7 +46,7 @@ class Repeated(NamedTuple):
 
     @property
     def table(self) -> Table:
-        """Table of the suspects."""
+        """Table of the tasks whose ground truth failed at least once."""
         passes = Column("passes", format=lambda row: f"{row['passes']:,} of {row['executions']:,}")
         rows = [(row["task_id"], row, row["statuses"], row["reason"], row["evidence"]) for row in self.suspects]
         return Table.of(("task", passes, "statuses", "needs", "evidence"), rows)
@@ -58,7 +58,7 @@ class EnvironmentCheckResult(NamedTuple):
     config: EnvironmentCheckConfig
     imports: Imports
     n_tasks: int
-    """Tasks whose ground truth was executed."""
+    """Number of tasks whose ground truth was executed."""
     unjudgeable: Sequence[UnjudgeableTask]
     controls: Sequence[ControlResult]
     repeated: Repeated | None = None
@@ -70,7 +70,7 @@ class EnvironmentCheckResult(NamedTuple):
         return Table.of(("task", "status", "needs", "evidence"), rows)
 
     def shortcomings(self) -> list[str]:
-        """Return the reasons why the environment does not pass its check, a line each; empty if it passes."""
+        """Return the reasons why the environment fails its check, a line for each reason; return [] if it passes."""
         name, found = self.config.environment, []
         if self.imports.failures:
             modules = ", ".join(self.imports.failures)
@@ -100,13 +100,13 @@ def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
 
 
 def check_imports(environment: str) -> Imports:
-    """Import the environment's libraries inside a sandbox."""
+    """Import the environment's libraries inside a sandbox; return their number, and the errors by module."""
     modules = environments.load_definition(environment).imports
     return Imports(len(modules), checks.failing_imports(environments.find_environment(environment), modules))
 
 
 class EnvironmentCheck:
-    """One check of one environment over one dataset; everything but repetitions is cached in the store."""
+    """Check of an environment with a dataset's tasks; all results except repetitions are cached in the store."""
 
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
         self._resolver, self._listener = Resolver(), listener
@@ -116,14 +116,14 @@ class EnvironmentCheck:
         self._tasks, self._truths = (self._store.read(self._found[name]) for name in ("dataset", "ground_truth"))
         self._environment = environments.find_environment(config.execution.environment)
         self.n_tasks = self._truths.num_rows
-        """Tasks whose ground truth was executed."""
+        """Number of tasks whose ground truth was executed."""
 
     def unjudgeable(self) -> list[UnjudgeableTask]:
-        """Return the tasks that cannot be judged here, with reasons."""
+        """Return the tasks that cannot be judged in this environment, with reasons."""
         return checks.unjudgeable_tasks(self._truths)
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
-        """Judge canonical solutions, which must pass, and with ``adversaries`` a stub and a cheat, which must not."""
+        """Judge canonical solutions, which must pass; with ``adversaries``, also stubs and cheats, which must fail."""
         judgeable = frozenset(row["task_id"] for row in self._truths.to_pylist() if row["status"] == "pass")
         results = [checks.check_oracle(self._truths), checks.check_tests_run(self._truths)]
         cheats = {task["task_id"]: cheat_name(task) for task in self._tasks.to_pylist()}
@@ -135,7 +135,7 @@ class EnvironmentCheck:
         return results
 
     def contradictions(self) -> list[Coverage]:
-        """Count each judgeable task's test methods, and those whose altered text can expose a forged pass."""
+        """Count each judgeable task's test methods, and the methods that can expose forged passes; see `Coverage`."""
         with evaluation.contradicting(
             self._tasks,
             self._truths,
@@ -147,7 +147,7 @@ class EnvironmentCheck:
             return coverage(*given)
 
     def repeat(self, times: int) -> Repeated:
-        """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""
+        """Execute every ground truth ``times`` more times; count the outcomes in the environment's quarantine list."""
         rows = checks.repeat_ground_truths(
             self._tasks,
             times=times,

@@ -1,7 +1,7 @@
 """Convert the form fields of flows into the settings of a run or a sweep.
 
-The short forms have a few fields, which override a preset; the parameters of `asked_run`, `judged_run` and
-`models_sweep` are their fields, with default and description.
+Short forms have a few fields, which override a preset. These fields are the parameters of `asked_run`, `judged_run`
+and `models_sweep`, with their defaults and descriptions.
 """
 
 import inspect
@@ -55,19 +55,19 @@ def asked_run(
 
     Args:
         model: PROVIDER:NAME, such as openai:gpt-4o, anthropic:claude-sonnet-4-5 or vllm:Qwen/Qwen2.5-Coder-7B-Instruct.
-        base_url: Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty takes
-            the provider's own.
+        base_url: Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; if empty,
+            the provider's own address.
         split: 'complete' prompts with a docstring, 'instruct' with prose.
         subset: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
-        limit: Number of tasks to take, the first of these; 0 takes all.
+        limit: Number of tasks to take, from the first; 0 takes all.
         n_samples: Answers to each task.
         preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
-        name: Name of the run; empty takes the model's.
+        name: Name of the run; if empty, the model's name.
         settings: Any other settings by path, such as {"generation.sampling.max_tokens": 8192}.
 
     Raises:
-        ConfigError: one line for each mistake.
+        ConfigError: a field is invalid; the message has a line for each mistake.
     """
     if base_url.strip() or not model.strip():
         require_model(model.strip(), base_url.strip())
@@ -104,23 +104,23 @@ def judged_run(
     """Make the settings of a run that judges existing samples.
 
     Args:
-        samples: Sample file (JSONL, JSONL.gz) or folder, or 'oracle', 'stub', 'cheat' or 'starter'. Leave empty where a
-            run is named.
-        run: Recorded run whose samples are judged again, by record, run or model name, or 'latest'. Leave empty where
-            samples are named.
-        split: Prompts that the samples answer: complete or instruct; 'default' takes the preset's or the run's.
-        subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' takes the preset's or the run's.
-        ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes the preset's or the run's.
-        limit: Number of tasks to judge, the first of these; 0 takes the preset's or the run's.
-        preset: Settings for a sample file: 'bigcodebench' or 'starter'. A recorded run brings its own.
-        name: Name of the new run; empty takes the preset's, or the recorded run's with '-rescored' behind it.
+        samples: Sample file (JSONL, JSONL.gz) or folder, or 'oracle', 'stub', 'cheat' or 'starter'. Leave empty if
+            ``run`` is set.
+        run: Recorded run whose samples are judged again, by record, run or model name, or 'latest'. Leave empty if
+            ``samples`` is set.
+        split: Prompts that the samples answer: complete or instruct; 'default' takes the split of the preset or run.
+        subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' is that of the preset or run.
+        ids: Task numbers or ids and ranges of numbers, such as 1,5-9; if empty, the tasks of the preset or the run.
+        limit: Number of tasks to judge, from the first; 0 takes the number of the preset or the run.
+        preset: Settings for a sample file: 'bigcodebench' or 'starter'. A recorded run has its own settings.
+        name: Name of the new run; if empty, the preset's name, or the recorded run's with '-rescored' appended.
         settings: Any other settings by path, such as {"sanitizing.mode": "robust"}.
 
     Raises:
-        ConfigError: as `rescored`; or both or none of file and run are given.
+        ConfigError: for the reasons of `rescored`, or because not exactly one of ``samples`` and ``run`` is given.
     """
     if bool(samples.strip()) == bool(run.strip()):
-        raise ConfigError("samples, run: give one of them, a sample file or the name of a recorded run")
+        raise ConfigError("samples, run: give one of them, either a sample file or the name of a recorded run")
     given = {"samples": samples.strip(), "run": run.strip(), "preset": preset, "name": name}
     view = {name: chosen for name, chosen in (("split", split), ("subset", subset)) if chosen != "default"}
     values, folders = _folders_apart(_other_settings(settings, _FIELDS))
@@ -145,23 +145,23 @@ def models_sweep(
     """Make the settings of a sweep over models.
 
     Args:
-        models: One PROVIDER:NAME an entry, such as openai:gpt-4o; or answers that exist: a sample file, 'oracle',
+        models: Each entry is PROVIDER:NAME, such as openai:gpt-4o, or existing answers: a sample file, 'oracle',
             'stub', 'cheat' or 'starter'.
-        benchmarks: Datasets, such as bigcode/bigcodebench, evalplus/humanevalplus or a plug-in's NAME=FILE; empty takes
-            the preset's. Other benchmarks than BigCodeBench have the split complete and the subset full only.
-        base_url: Address of a server that is asked for all these models, such as http://127.0.0.1:8000/v1; empty takes
-            each provider's own.
+        benchmarks: Datasets, such as bigcode/bigcodebench, evalplus/humanevalplus or a plug-in's NAME=FILE; if empty,
+            the preset's. Benchmarks other than BigCodeBench have only the split complete and the subset full.
+        base_url: Address of a server that offers all these models, such as http://127.0.0.1:8000/v1; if empty, each
+            provider's own address.
         splits: 'complete' prompts with a docstring, 'instruct' with prose.
         subsets: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
-        limit: Number of tasks to take, the first of these; 0 takes all.
+        limit: Number of tasks to take, from the first; 0 takes all.
         n_samples: Answers to each task.
         preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
         name: Name of the sweep.
         settings: Any other settings of every run by path, such as {"generation.requests.max_cost_usd": 5}.
 
     Raises:
-        ConfigError: one line for each mistake in the fields; the members' own are named when they are made.
+        ConfigError: a field is invalid; the message has a line for each mistake. `members_of` checks the single runs.
     """
     named = [entry.strip() for entry in models if entry.strip()]
     if not named:
@@ -177,39 +177,40 @@ def models_sweep(
 
 
 def _chosen_tasks(ids: str, limit: int) -> Values:
-    """Return the settings that select tasks, as far as they are given."""
+    """Return ``ids`` and ``limit`` as settings by path; leave out empty values."""
     return {path: value for path, value in (("dataset.ids", ids), ("dataset.limit", limit)) if value}
 
 
 def _folders_apart(settings: Values) -> tuple[Values, Values]:
-    """Split the settings in two: all others, and `store` and `out`, which a sweep or a rescoring sets for its runs."""
+    """Split ``settings``: return all settings except ``store`` and ``out``, and a mapping with only these two."""
     folders: Values = {name: settings.pop(name) for name in ("store", "out") if name in settings}
     return settings, folders
 
 
 def _other_settings(settings: Values, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return a copy of the settings; raise ConfigError if one of them has a separate field in the form.
+    """Return a copy of ``settings``; raise ConfigError if any of these settings has a separate field in the form.
 
-    ``fields`` maps the paths of these settings to the names of the fields.
+    ``fields`` maps the paths of settings with a separate field to the names of their fields.
     """
     paths = [".".join(path) for path, _ in flattened(settings)]
-    if refused := [f"settings: {path} has a field of its own, {fields[path]}" for path in paths if path in fields]:
+    if refused := [f"settings: {path} has its own field: use {fields[path]}" for path in paths if path in fields]:
         raise ConfigError("\n".join(refused))
     return dict(settings)
 
 
 def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
-    """Return the settings of every run that a flow would start, by its function's name; empty if it starts no run.
+    """Return the settings of every run that the flow function named ``flow`` would start; empty if it starts none.
 
     Raises:
-        ConfigError: one line for each mistake; missing fields are left for Prefect to report.
+        ConfigError: a field is invalid; the message has a line for each mistake. A missing required field is no error
+            here, because Prefect reports it: the result is empty.
     """
     make = _MADE_BY.get(flow)
     if make is None:
         return []
     fields = inspect.signature(make).parameters
     if unknown := parameters.keys() - fields.keys():
-        raise ConfigError(f"{', '.join(sorted(unknown))}: is not a field of this form; its fields: {', '.join(fields)}")
+        raise ConfigError(f"{', '.join(sorted(unknown))}: the form has no such field; use one of: {', '.join(fields)}")
     if {field.name for field in fields.values() if field.default is field.empty} - parameters.keys():
         return []
     made = make(**parameters)
@@ -219,9 +220,10 @@ def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
 def problems_of_form(
     entrypoint: str, parameters: Iterable[Mapping[str, Any]], *, secrets: Collection[str], env_file: Path
 ) -> list[str]:
-    """Return all mistakes in parameters of a flow of this project, one line each; empty for other flows.
+    """Return all mistakes in a flow's ``parameters``, a line for each; empty if the flow is not of this project.
 
-    Runs have the variables of this process and of ``env_file``, and the keys in the Prefect blocks ``secrets``.
+    ``parameters`` has a mapping for each run. Runs will have the variables of this process and ``env_file``, and the
+    API keys in the Prefect blocks ``secrets``.
     """
     from bigcodeflow.generation.providers import secret_block  # takes long to import
 

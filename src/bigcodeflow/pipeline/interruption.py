@@ -1,4 +1,4 @@
-"""Ctrl-C: the caller reports once which results are kept; everything that ends because of it stays silent."""
+"""Handling of Ctrl-C: the caller reports once which results are kept; all other messages about the end are silenced."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ def quiet_interruption() -> Iterator[None]:
 
 
 def when_leaving(end: Callable[[], object]) -> None:
-    """Register a function to call before the process ends at once, such as the shutdown of a separate server."""
+    """Register a function that `leave_at_once` calls before the process ends, such as the shutdown of a server."""
     _ends.append(end)
 
 

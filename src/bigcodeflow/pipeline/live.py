@@ -45,33 +45,33 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _LiveStage:
-    """A stage at work: its latest report, and the callback that receives it."""
+    """Stage in progress: its latest report, and the callback that receives its reports."""
 
     state: StageProgress
     show: Progress
     context: Context
-    """Context of the thread that began the stage: Prefect finds the current run in it."""
+    """Context of the thread that began the stage; Prefect reads the current run from this context."""
     is_fresh: bool = True
-    """True if a report came since the file was last written."""
+    """True if the stage has reported since the live file was last written."""
 
     def repeat(self) -> None:
-        """Show the latest report of a silent stage again: its ETA and the times of its longest items change."""
+        """Show the latest report of a silent stage again, because its ETA and the times of long items change."""
         state = self.state
         self.context.run(self.show, state.finished, state.total, state.note, state.status)
 
 
 class LiveRun:
-    """A run under way: its stages at work are shown to a listener and, while the context lasts, written to its file.
+    """Context manager for a run in progress: it writes the state of the run's stages to the run's live file.
 
-    A KeyboardInterrupt leaves the context with a message about the kept results.
+    A KeyboardInterrupt that leaves the context gets a message about the kept results.
     """
 
     def __init__(
         self, config: RunConfig, store: Store, run_id: str = "", *, check: Callable[[], None] = lambda: None
     ) -> None:
-        """Prepare the run; nothing is written yet. An empty ``run_id``, the name of the file, makes a new one.
+        """Prepare the run; nothing is written yet. ``run_id`` names the live file; if empty, it is random.
 
-        ``check`` is called with each report of a stage; an exception that it raises ends the stage.
+        ``check`` is called at each report of a stage; an exception from ``check`` ends the stage.
         """
         self._run_id, self._config, self._check = run_id or uuid.uuid4().hex, config, check
         self._started_at = datetime.now(UTC)
@@ -85,19 +85,19 @@ class LiveRun:
         self._thread = threading.Thread(target=self._work, name="live", daemon=True)
 
     def __enter__(self) -> Self:
-        """Write the file, and start the thread that updates it."""
+        """Write the live file, and start the thread that updates it."""
         remove_left_over(self._file.parent)
         with suppress(OSError):
-            forget_ended(self._root, self._run_id)  # of an attempt of the same flow run
+            forget_ended(self._root, self._run_id)  # state of an earlier attempt of the same flow run
         self._write()
         self._thread.start()
         logging.getLogger("bigcodeflow").addHandler(self._log)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Remove the file; keep the last state of a run that failed or was cancelled.
+        """Remove the live file; keep the last state of a run that failed or was cancelled.
 
-        Nothing is kept of a run whose recorded samples were refused: it has executed nothing.
+        No state is kept if the recorded samples were refused, because such a run has executed nothing.
         """
         self._ended.set()
         self._thread.join(_SECONDS_BETWEEN_WRITES)
@@ -110,7 +110,7 @@ class LiveRun:
             raise KeyboardInterrupt(self._kept()) from None
 
     def _keep(self, error: BaseException) -> None:
-        # Prefect cancels a flow with an exception that is no Exception either.
+        # Neither KeyboardInterrupt nor the error with which Prefect cancels a flow is a subclass of Exception.
         is_crash = isinstance(error, Exception)
         end = {"outcome": "crashed" if is_crash else "cancelled"}
         end["error"] = error_message(error)[:_LONGEST_ERROR] if is_crash else ""
@@ -124,14 +124,14 @@ class LiveRun:
             self._file.with_suffix(CANCEL_SUFFIX).unlink(missing_ok=True)
 
     def watched(self, listener: Listener) -> Listener:
-        """Wrap a listener so that the reports to it are also written to the live file.
+        """Return a listener that passes reports on to ``listener`` and also records them for the live file.
 
-        For a stage that reports nothing, the wrapped listener gets the last report again every two seconds.
+        While a stage reports nothing, ``listener`` gets the last report again every two seconds.
         """
         return _Watched(self, listener)
 
     def begin(self, title: str, show: Progress) -> Progress:
-        """Follow a stage; return a callback that records its reports for the file and passes them to `show`."""
+        """Add a stage to the live file; return a callback that records its reports and passes them to ``show``."""
         stage = _LiveStage(StageProgress(title), show, copy_context())
         with self._lock:
             self._stages[title] = stage
@@ -146,7 +146,7 @@ class LiveRun:
         return report
 
     def finish(self, title: str) -> None:
-        """Stop following the stage."""
+        """Remove a finished stage from the live file."""
         with self._lock:
             self._stages.pop(title, None)
         self._log.add(f"{title} has ended")
@@ -158,14 +158,14 @@ class LiveRun:
         during = f" during {done}" if done else ""
         return (
             f"stopped{during}: finished stages, answers and verdicts are kept in {self._config.store}; "
-            "run the same again, and it goes on from there"
+            "run the same again to continue from these"
         )
 
     def content(self) -> LiveState:
-        """Return the content of the file."""
+        """Return the current state of the run, which is the content of the live file."""
         config, stages = self._config, self._at_work()
         states = [stage.state for stage in stages] or [StageProgress("")]
-        first = next((state for state in states if state.finished), states[0])  # another may wait for it
+        first = next((state for state in states if state.finished), states[0])  # another stage may wait for this stage
         outcomes = next((stage.state.status.outcomes for stage in stages if stage.state.status.outcomes), {})
         status = next((stage.state.status for stage in stages if stage.state.status.longest), NO_STATUS)
         return LiveState(
@@ -194,7 +194,7 @@ class LiveRun:
         )
 
     def _at_work(self) -> list[_LiveStage]:
-        """Return the stages at work in the order of a run; execution may overlap with generation."""
+        """Return the stages in progress, in the order of the pipeline; several stages may overlap."""
         with self._lock:
             stages = [*self._stages.values()]
         return sorted(stages, key=lambda one: (*_ORDER, one.state.title).index(one.state.title))
@@ -212,7 +212,7 @@ class LiveRun:
                 stage.is_fresh = False
 
     def _cancel(self) -> None:
-        """End the run as Ctrl-C does; background jobs of a script ignore that, and end without cleanup."""
+        """End the run as Ctrl-C does; a process that ignores SIGINT, such as a background job, ends without cleanup."""
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             os.kill(os.getpid(), signal.SIGINT)
             return
@@ -227,13 +227,13 @@ class LiveRun:
                 return
             try:
                 write_atomically(self._file, content)
-            except OSError as error:  # a full disk, say: whoever works there says so too
+            except OSError as error:  # such as a full disk, which the run's other writers report too
                 self._may_write = False
-                logger.warning("%s is not written any more (%s): the run itself goes on", self._file, error)
+                logger.warning("live file %s cannot be written (%s): the explorer shows no progress", self._file, error)
 
 
 class _LastLines(logging.Handler):
-    """Keeps the last lines of the log, with their times in UTC."""
+    """Log handler that keeps the last lines of the log, with their times in UTC."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -250,7 +250,7 @@ class _LastLines(logging.Handler):
 
 
 class _Watched(NamedTuple):
-    """A listener that also reports to a live run."""
+    """Listener that passes reports to a live run and to another listener."""
 
     run: LiveRun
     listener: Listener

@@ -1,4 +1,4 @@
-"""Files of runs without a record: ``{store}/live/{run_id}.json`` of runs in progress, ``ended/`` of failed ones."""
+"""State files of runs without a record: ``{store}/live/{run_id}.json`` in progress, ``{store}/ended/`` if failed."""
 
 import socket
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.results.formatting import board_title
 
 LIVE_FOLDER, ENDED_FOLDER = "live", "ended"
-#: Suffix of the file beside a live file that asks the run to end.
+#: Suffix of the file next to a live file that asks the run to end.
 CANCEL_SUFFIX = ".cancel"
 #: A process that has not written for this time hangs, was killed, or its machine stopped.
 _SILENT_AFTER = timedelta(seconds=60)
@@ -40,26 +40,26 @@ class _Written(BaseModel):
 
 
 class ExecutingSample(_Written):
-    """A sample that a sandbox executes now."""
+    """Sample whose execution in a sandbox is in progress."""
 
     task_id: str
     variant: str = ""
     sample_id: int | str | None = 0
-    """None for an execution that checks a pass."""
+    """Number of the sample; None for an execution that checks a passing sample."""
     since: _Utc
     limit_seconds: _Seconds | None = None
 
     def seconds(self, now: datetime) -> float:
-        """Return the seconds since the start of its execution."""
+        """Return the seconds since the execution began."""
         return max(0.0, (now - self.since).total_seconds())
 
     def percent(self, now: datetime) -> float | None:
-        """Return the percentage of its time limit that has passed; None if no limit is known."""
+        """Return the percentage of the sample's time limit that has passed; None if no limit is known."""
         return 100.0 * min(1.0, self.seconds(now) / self.limit_seconds) if self.limit_seconds else None
 
 
 class LiveState(_Written):
-    """Content of a file: a run in progress, as its process described it last."""
+    """Content of a state file: the latest state of a run, written by the run's process."""
 
     run_id: str
     name: str = ""
@@ -72,27 +72,27 @@ class LiveState(_Written):
     total: _Count = 0
     eta_seconds: _Seconds | None = None
     open: _Count = 0
-    """Number of executions under way."""
+    """Number of executions in progress."""
     executing: tuple[ExecutingSample, ...] = ()
-    """Some of the executing samples, those that have run longest first."""
+    """The samples in execution that have run longest, the longest first."""
     model: str | None = None
     split: str | None = None
     subset: str | None = None
     note: str = ""
-    """The stage's own remark, in one line."""
+    """Remark of the current stage about its progress, in a single line."""
     outcomes: dict[str, _Count] = {}
-    """Final verdicts of samples by failure kind, those of passes under ''."""
+    """Number of final verdicts of samples by failure kind; passes are counted under ''."""
     log: tuple[str, ...] = ()
-    """Its last log lines and stages, with their times."""
+    """Last log lines of the run, and starts and ends of its stages, each with its time."""
     config: dict[str, Any] = {}
     """The run's configuration, as `RunConfig` dumps it."""
     outcome: str = ""
-    """The end: 'crashed', 'cancelled' or 'killed'; empty for a run in progress."""
+    """Way in which the run ended: 'crashed', 'cancelled' or 'killed'; empty for a run in progress."""
     error: str = ""
-    """Message of the error that ended it."""
+    """Message of the error that ended the run."""
 
     def has_ended(self) -> bool:
-        """Tell if its process was on this machine and has ended."""
+        """Return True if the run's process was on this machine and has ended."""
         if self.pid is None or self.host != socket.gethostname():
             return False
         try:
@@ -106,21 +106,21 @@ class LiveState(_Written):
 
     @property
     def board(self) -> str:
-        """Title of benchmark, subset and split."""
+        """Title of the run's board: benchmark, subset and split."""
         benchmark = shown_benchmark(str(self.config.get("dataset", {}).get("source") or ""))
         return board_title(self.subset or "", self.split or "", benchmark=benchmark)
 
     @property
     def percent(self) -> float:
-        """Percentage of the stage that is done; 0 if the total is not known."""
+        """Percentage of the current stage that is finished; 0 if the total is not known."""
         return 100.0 * min(self.done, self.total) / self.total if self.total else 0.0
 
     def is_silent(self, now: datetime) -> bool:
-        """Tell if its process has not written its file for more than a minute."""
+        """Return True if the run's process has not written the state file for more than a minute."""
         return now - self.updated_at > _SILENT_AFTER
 
     def seconds(self, now: datetime) -> float:
-        """Return the seconds since its start; for a silent run, until its last update."""
+        """Return the seconds from the run's start until ``now``, or until the last update if the run is silent."""
         return max(0.0, ((self.updated_at if self.is_silent(now) else now) - self.started_at).total_seconds())
 
     def eta(self, now: datetime) -> float | None:
@@ -139,14 +139,14 @@ def live_runs(store_root: Path, now: datetime) -> Sequence[LiveState]:
 def ended_runs(store_root: Path) -> Sequence[LiveState]:
     """Return the runs that crashed, were cancelled or were killed, the latest start first.
 
-    A killed run of this machine is among them at once; the next run in the store moves its file to ``ended/``.
+    A run that was killed on this machine is listed at once; the next run with this store moves its file to ``ended/``.
     """
     left = [run.model_copy(update=_KILLED) for run in _all_in(store_root / LIVE_FOLDER) if run.has_ended()]
     return sorted([*left, *_all_in(store_root / ENDED_FOLDER)], key=lambda run: run.started_at, reverse=True)
 
 
 def refuse_if_under_way(store_root: Path, config: Mapping[str, Any]) -> None:
-    """Raise ArtifactError if a run with these settings is in progress, wherever it writes its result files."""
+    """Raise ArtifactError if a run with these settings is in progress, even with another results folder."""
     now = datetime.now(UTC)
     for run in live_runs(store_root, now):
         if not run.is_silent(now) and _work(run.config) == _work(config):
@@ -157,20 +157,20 @@ def refuse_if_under_way(store_root: Path, config: Mapping[str, Any]) -> None:
 
 
 def _work(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings without what a start adds: the folder, and the commits of tasks and solve rates."""
+    """Return the settings that are equal if two runs do the same work: omit the results folder and dataset commits."""
     dataset = config.get("dataset", {})
     named = {name: str(dataset.get(name, "")).partition("@")[0] for name in ("source", "solve_rates")}
     return {**config, "out": "", "dataset": {**dataset, **named}}
 
 
 def keep_ended(store_root: Path, state: LiveState) -> None:
-    """Keep the last state of a run that has no record."""
+    """Write the last state of a run that ended without a record into ``ended/``."""
     file = store_root / ENDED_FOLDER / f"{Path(state.run_id).name}.json"
     write_atomically(file, state.model_dump_json().encode())
 
 
 def request_cancellation(store_root: Path, run_id: str) -> bool:
-    """Ask a run in progress to end as by Ctrl-C, which it does within seconds; return False if there is none."""
+    """Ask a run in progress to end within seconds, as after Ctrl-C; return False if the run has no live file."""
     file = store_root / LIVE_FOLDER / f"{Path(run_id).name}.json"
     if not file.is_file():
         return False
@@ -179,7 +179,7 @@ def request_cancellation(store_root: Path, run_id: str) -> bool:
 
 
 def forget_ended(store_root: Path, run_id: str) -> None:
-    """Remove what was kept of a run, if it ended without a record."""
+    """Remove the state files of a run that ended without a record."""
     for folder in (ENDED_FOLDER, LIVE_FOLDER):
         (store_root / folder / f"{Path(run_id).name}.json").unlink(missing_ok=True)
 
@@ -205,7 +205,7 @@ def _read(path: Path) -> LiveState | None:
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove the live files of killed runs; of runs of this machine, move the last state to the list of ended runs."""
+    """Remove live files that are old or of killed runs; keep states of runs killed on this machine in ``ended/``."""
     now = datetime.now(UTC)
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         with suppress(OSError):

@@ -51,20 +51,20 @@ logger = logging.getLogger(__name__)
 def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> str:
     """Return the path of a new folder, named by the start time and title of its run.
 
-    The token distinguishes runs of the same second, and is the same for every attempt of one run; empty makes one.
+    ``token`` distinguishes runs that start in the same second; a retry passes the same token. If empty, it is random.
     """
     stamp = moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
     return f"{parent}/{stamp}-{as_name(title)[:_NAME_LENGTH].rstrip('-')}-{token or uuid.uuid4().hex[-8:]}"
 
 
 def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunConfig:
-    """Return the run with its results folder: the configured one, or a separate one (see :func:`own_folder`).
+    """Return the settings with ``out`` set: the configured folder, or if it is empty, a new path by :func:`own_folder`.
 
-    A configured folder that holds the results of another run raises ConfigError.
+    Raise ConfigError if the configured folder holds the results of another run.
     """
     if config.out:
         if problem := _other_results(config):
-            raise ConfigError(f"out: {problem}, or leave the setting empty for a folder of its own")
+            raise ConfigError(f"out: {problem}, or leave the setting empty to get a new folder")
         return config
     name = model_name(config) if config.name == "run" else config.name
     title = "-".join(
@@ -74,7 +74,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
 
 
 def recorded_in(folder: str) -> str:
-    """Return the name of the run record that a folder of results belongs to; empty if it cannot be read."""
+    """Return the name of the run record that a results folder belongs to; return '' if its run.json cannot be read."""
     try:
         return str(json.loads((user_path(folder) / RUN_FILE).read_bytes())["record"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -82,7 +82,7 @@ def recorded_in(folder: str) -> str:
 
 
 def _other_results(config: RunConfig) -> str:
-    """Explain why results must not go into a folder (they would mix with another run's); empty if they may."""
+    """Return the reason why ``config.out`` cannot take this run's results, with a remedy; return '' if it can."""
     folder = user_path(config.out)
     if folder.exists() and not folder.is_dir():
         return f"{folder} is a file: name a folder,"
@@ -92,12 +92,12 @@ def _other_results(config: RunConfig) -> str:
     except (OSError, ValueError, TypeError, KeyError):
         if not any((folder / name).exists() for name in (RUN_FILE, *_RESULTS)):
             return ""
-        return f"{folder} holds the results of a run that it does not name: name another folder,"
+        return f"{folder} holds the results of a run that it does not name (no readable run.json): name another folder,"
     now = _settings(config)
     differing = sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
     if not differing:
         return ""
-    return f"{folder} holds the results of {whose} (other: {', '.join(differing)}): name another folder,"
+    return f"{folder} holds the results of {whose} (different settings: {', '.join(differing)}): name another folder,"
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:
@@ -109,7 +109,8 @@ def _settings(config: RunConfig) -> dict[str, Any]:
 def file_stem(config: RunConfig) -> str:
     """Return the stem of the names of a run's result files.
 
-    For a model's answers it is that of the original evaluator, for controls the run's name, else the sample file's.
+    For a model's answers it is the stem that the original evaluator uses. For controls it begins with the name of the
+    run or control. For other samples it is the stem of the sample file.
     """
     source = config.samples.source
     benchmark = f"{_file_benchmark(config)}{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
@@ -130,12 +131,12 @@ def file_stem(config: RunConfig) -> str:
 
 
 def _file_benchmark(config: RunConfig) -> str:
-    """Return the benchmark in names of result files; the starter set and task files are named as BigCodeBench."""
+    """Return the benchmark's name for names of result files: 'bigcodebench' also for the starter set and task files."""
     return as_name(shown_benchmark(config.dataset.source))[:_BENCHMARK_LENGTH] or "bigcodebench"
 
 
 def _whole_model(config: RunConfig) -> str:
-    """Return MODEL--REVISION as the original writes them; of a local folder, only the last part of the path."""
+    """Return MODEL--REVISION as the original evaluator writes it; use only the last part of a local folder's path."""
     _, model = generation.provider_and_model(config.generation)
     name = model.replace("/", "--")
     with suppress(OSError):  # too long for a path
@@ -144,16 +145,16 @@ def _whole_model(config: RunConfig) -> str:
 
 
 def cut_model(model: str) -> str:
-    """Shorten MODEL--REVISION to the room in a file name."""
+    """Shorten MODEL--REVISION so that it fits into a file name."""
     name, dashes, revision = model.rpartition("--")
     revision = revision[:_REVISION_LENGTH]
     return f"{name[: _MODEL_LENGTH - len(revision)]}--{revision}" if dashes else model
 
 
 def _identity(config: RunConfig) -> dict[str, Any]:
-    """Return the settings that distinguish two sample files of one split, subset and number of samples."""
+    """Return the settings that distinguish sample files of the same split, subset and number of samples."""
     view = config.dataset.model_dump(mode="json", include={"source", "ids", "libraries", "domains"})
-    if config.dataset.difficulty:  # younger than names in use, which stay what they are
+    if config.dataset.difficulty:  # only if set, so that the names of existing files stay valid
         view |= config.dataset.model_dump(mode="json", include={"difficulty", "solve_rates"})
     if config.dataset.limit:
         view["limit"] = config.dataset.limit
@@ -164,7 +165,7 @@ def _identity(config: RunConfig) -> dict[str, Any]:
 
 
 def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dict[str, Any]:
-    """Return the identity that a reader would derive from the file name alone; ambiguous models count as empty."""
+    """Return the `_identity` that the parts of a file name imply; the model is empty if the file name is ambiguous."""
     model, _, revision = cut_model(_whole_model(config)).rpartition("--")
     ambiguous = "-" in provider or model.endswith("-") or revision.startswith("-") or not model
     asked = GenerationConfig(
@@ -176,9 +177,9 @@ def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dic
 
 
 def model_name(config: RunConfig) -> str:
-    """Return the model as in the original's file names, where '--BENCHMARK' follows it, but not shortened.
+    """Return the model's name as in file names of the original evaluator (before '--BENCHMARK'), but not shortened.
 
-    If the sample file has a generic name, such as output.jsonl, its folder's name is put in front.
+    If the sample file has a generic name, such as output.jsonl, the name of its folder is put in front.
     """
     if config.samples.source == "model":
         return _whole_model(config)
@@ -187,7 +188,7 @@ def model_name(config: RunConfig) -> str:
 
 
 def run_title(config: RunConfig, selection: str = "") -> str:
-    """Return the run's title for people: model, subset and split, its own name if it has one, and its selection."""
+    """Return the run's title for displays: model, subset, split, own name if there is any, and selection of tasks."""
     source, view = config.samples.source, config.dataset
     model = source if source == "starter" or source in generation.CONTROLS else model_name(config)
     # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID; only the end adds anything to the title.
@@ -218,5 +219,5 @@ def _write_beside(target: Path, content: bytes) -> Path:
     if target.is_file() and target.read_bytes() != content:
         backups = (target.with_name(f"{target.name}.~{number}~") for number in itertools.count(1))
         kept = target.rename(next(backup for backup in backups if not backup.exists()))
-        logger.warning("%s held other content, which is kept in %s", target, kept)
+        logger.warning("%s existed with other content: the old file is kept as %s", target, kept)
     return write_atomically(target, content)

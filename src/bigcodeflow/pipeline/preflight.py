@@ -22,11 +22,11 @@ _OFFER_SECONDS = 5.0
 
 
 def problems_of(runs: Iterable[RunConfig], is_set_elsewhere: Callable[[str], bool] = lambda _: False) -> list[str]:
-    """Return all problems that keep the runs from starting, one line each, without duplicates; ask no model and no hub.
+    """Return all problems that keep the runs from starting, one line each, without duplicates; call no model or hub.
 
     The checks cover the model's provider, settings and key, the tasks as far as they are on this machine, the samples,
-    the environment with its backend, and the folders for output. ``is_set_elsewhere`` tells if the runs will have an
-    environment variable that this process lacks.
+    the environment with its backend, and the folders for output. ``is_set_elsewhere`` returns True for an
+    environment variable that the runs will have, although this process lacks it.
     """
     asks = partial(_check_model, is_set_elsewhere=is_set_elsewhere)
     found: dict[str, None] = {}
@@ -56,7 +56,7 @@ def _check_model(run: RunConfig, is_set_elsewhere: Callable[[str], bool]) -> Non
 
 
 def require_model(model: str, base_url: str) -> None:
-    """Raise ConfigError unless the model is PROVIDER:NAME; the message lists what a server of OpenAI's protocol has."""
+    """Raise ConfigError unless ``model`` is PROVIDER:NAME; the message lists the models of ``base_url``."""
     provider, _, name = model.partition(":")
     if not (provider and name):
         offer = asyncio.run(_offered_models(base_url)) if base_url else ""

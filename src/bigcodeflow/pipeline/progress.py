@@ -1,4 +1,4 @@
-"""Show the progress of a run's stages on standard error: bars on a terminal, an occasional line elsewhere."""
+"""Show the progress of a run's stages on standard error: as bars on a terminal, else as a line every 15 seconds."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -18,18 +18,18 @@ _LINE_EVERY_SECONDS = 15.0
 
 
 class ProgressListener:
-    """Shows a bar per stage on a terminal, and an occasional line elsewhere."""
+    """Listener that shows each stage as a bar on a terminal, or as a line every 15 seconds if there is no terminal."""
 
     def __init__(self, bars: Progress, run: str = "") -> None:
         self._bars, self._run = bars, run
         self._began: dict[str, float] = {}
 
     def of_run(self, title: str) -> "ProgressListener":
-        """Return a listener for one of several runs, whose title stands before those of its stages."""
+        """Return a listener for a single run of several; it puts the run's ``title`` before the titles of stages."""
         return ProgressListener(self._bars, f"{title}: ")
 
     def begin(self, title: str) -> StageReport:
-        """Add a bar; return the callback that moves it."""
+        """Add a bar for the stage ``title``; return the callback that updates the bar."""
         title = f"{self._run}{title}"
         self._began[title] = last_line = time.monotonic()
         bar, console = self._bars.add_task(title, total=None, note=""), self._bars.console
@@ -47,7 +47,7 @@ class ProgressListener:
         return move
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Print one permanent line for the finished stage."""
+        """Hide the stage's bar, and print a permanent line about the finished stage."""
         title = f"{self._run}{title}"
         for task in self._bars.tasks:
             if task.description == title:
@@ -60,7 +60,7 @@ class ProgressListener:
 
 
 class _Bars(Progress):
-    """Bars with each stage's note below them, since a line has more room than a column."""
+    """Progress bars with each stage's note on a line below, because a column is too narrow for the note."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield self.make_tasks_table(self.tasks)
@@ -75,7 +75,7 @@ terminal_listener: ContextVar[ProgressListener | None] = ContextVar("terminal_li
 
 @contextmanager
 def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
-    """Yield a listener whose bars exist as long as the block; a quiet one prints nothing."""
+    """Yield a listener whose bars are shown during the block; if ``quiet``, it prints nothing."""
     columns = (TextColumn("  {task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True, highlight=False, quiet=quiet)
     with _Bars(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:

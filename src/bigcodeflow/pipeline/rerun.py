@@ -19,12 +19,12 @@ from bigcodeflow.results.runs import RecordedRun
 
 
 class Rerun(NamedTuple):
-    """Two verdicts of one sample."""
+    """Recorded verdict of a sample, and the verdict of a new execution."""
 
     recorded: Mapping[str, Any]
     """A row of the run's verdicts table."""
     again: Mapping[str, Any]
-    """Verdict of the new execution, in the columns that do not depend on the sample's identity."""
+    """Verdict of the new execution, without the columns that identify the sample."""
 
     @property
     def same(self) -> bool:
@@ -52,8 +52,8 @@ def rerun_sample(
     try:
         config = ExecutionConfig.model_validate(own)
     except ValidationError as error:
-        problem = f"its execution settings cannot be used any more ({error_message(error)})"
-        raise ConfigError(f"run {run.record}: {problem}: run the whole run again") from None
+        problem = f"this version cannot use the execution settings of the run ({error_message(error)})"
+        raise ConfigError(f"run {run.record}: {problem}: start the whole run again") from None
     there = execution_environment(config)
     sample = {"task_id": task_id, "sample_index": sample_index, "sanitizer": sanitizer}
     recorded = _rows(run, "execution", sample | {"variant": variant})
@@ -64,14 +64,14 @@ def rerun_sample(
     solutions, tasks = _rows(run, "sanitizing", sample), _rows(run, "dataset", {"task_id": task_id})
     [planned] = Planner(tasks, truths, config=config, environment=there).samples(solutions)
     if planned.blocked_by:
-        raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}: it is never executed")
+        raise ConfigError(f"task {task_id}, sample {sample_index} is not run ({planned.blocked_by}): name another")
     executor = checked(Executor(config, there))
     with closing(executor.backend()) as backend:
         return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item, ONCE))
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop settings that are null, which are unknown for an imported run."""
+    """Return the settings without null values; in an imported run, null means that the value is unknown."""
     known = {name: value for name, value in settings.items() if value is not None}
     return {name: _known(value) if isinstance(value, Mapping) else value for name, value in known.items()}
 
@@ -80,5 +80,5 @@ def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Tabl
     table = read_artifact(run.path(artifact), filters=[(column, "==", value) for column, value in wanted.items()])
     if not table.num_rows:
         row = ", ".join(f"{name} {value}" for name, value in wanted.items())
-        raise ArtifactError(f"run {run.record}: its table {artifact} lacks {row}: start that run again")
+        raise ArtifactError(f"run {run.record}: its table {artifact} has no row with {row}: name another sample")
     return table

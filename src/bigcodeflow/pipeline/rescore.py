@@ -1,4 +1,4 @@
-"""Judge existing samples again: a file, a folder, or those of a recorded run under other settings."""
+"""Judge existing samples again: a file, a folder, or the samples of a recorded run under other settings."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -17,29 +17,29 @@ class RescoreConfig(SettingsModel):
     """Samples to judge again, and the settings that change."""
 
     samples: str = "starter"
-    """Sample file (JSONL, JSONL.gz) or folder, 'starter', 'oracle', 'stub' or 'cheat'. Leave empty where a run is
-    named."""
+    """Sample file (JSONL, JSONL.gz) or folder, 'starter', 'oracle', 'stub' or 'cheat'. Leave empty if `run` is
+    set."""
     run: str = ""
-    """Recorded run whose samples are judged, by record, run or model name; 'latest' takes the latest of all. Its own
-    settings hold wherever nothing is said below."""
+    """Recorded run whose samples are judged, by record, run or model name; 'latest' takes the latest of all. The
+    run's own settings apply, except those that other fields change."""
     preset: str = "starter"
-    """Settings for a sample file: 'starter', 'bigcodebench' or a YAML file. A recorded run brings its own."""
+    """Settings for a sample file: 'starter', 'bigcodebench' or a YAML file. A recorded run has its own settings."""
     split: Split | None = None
-    """Prompts that the samples of a file answer: complete or instruct; empty takes the preset's."""
+    """Prompts that the samples of a file answer: complete or instruct; if empty, the preset's split."""
     subset: Subset | None = None
-    """'full' judges every task, 'hard' only BigCodeBench-Hard; empty takes the preset's or the run's."""
+    """'full' judges every task, 'hard' only BigCodeBench-Hard; if empty, the subset of the preset or run."""
     sanitizer: Sanitizer | None = None
-    """Another sanitizer: parity, robust, fenced or none; empty keeps it."""
+    """Another sanitizer: parity, robust, fenced or none; if empty, the sanitizer of the preset or run."""
     environment: str = ""
-    """Another sandbox environment, see `bigcodeflow env list`; empty keeps it."""
+    """Another sandbox environment, see `bigcodeflow env list`; if empty, the environment of the preset or run."""
     values: dict[str, Any] = Field(default_factory=dict)
     """Any other settings by path, such as {"execution.limits.time_seconds": 60}."""
     name: str = Field(default="", max_length=200, pattern=NAME_PATTERN)
-    """Name of the new run; empty takes the run's own with '-rescored' behind it, or the preset's."""
+    """Name of the new run; if empty, the recorded run's name with '-rescored' appended, or the preset's name."""
     store: str = "results/store"
     """Folder for artifacts; a recorded run is looked up there."""
     out: str = ""
-    """Folder for the result files; empty makes a folder of its own in results/runs."""
+    """Folder for the result files; if empty, a new folder in results/runs."""
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -56,7 +56,7 @@ def rescored(config: RescoreConfig) -> RunConfig:
         judged = load_settings(_changed(settings, config, str(settings.get("name", "run"))), origin)
         if judged.samples.source == "model":
             raise ConfigError(
-                "rescore: asks no model, and generation.model names one: leave it empty, or use `bigcodeflow run`"
+                "rescore asks no model, but generation.model names a model: leave it empty, or use `bigcodeflow run`"
             )
         return judged
     run = find_run(config.store, config.run)

@@ -1,7 +1,7 @@
-"""Resolve the names in a run's settings, once: its tasks, its samples, its environment and the quarantine list.
+"""Resolve the names in a run's settings, once per run: to tasks, samples, environment and quarantine list.
 
-All requests to others (the hub, a container engine, a service) happen here, before the first key is computed. Keys
-then depend on the resolved run alone.
+All requests to other systems (the dataset hub, Docker, a service) happen in this module, before the first key is
+computed. Keys then depend only on the resolved run.
 """
 
 import threading
@@ -17,12 +17,12 @@ from bigcodeflow.store import Store, open_store
 
 
 class Content(NamedTuple):
-    """Resolved content of a setting, such as the dataset that a name stands for."""
+    """Resolved content of a setting: for instance, the dataset that ``dataset.source`` names."""
 
     identity: Any
-    """JSON-able identity of the content, which is part of artifact keys."""
+    """Identity of the content as JSON data; it is part of artifact keys."""
     value: Any = None
-    """Passed to the stages that declare it."""
+    """The content itself, passed to the stages that declare it in ``config.reads``."""
 
 
 _NO_QUARANTINE = Content([], frozenset())
@@ -30,7 +30,7 @@ _NO_QUARANTINE = Content([], frozenset())
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """A run with the resolved contents of its settings, by their names in config.reads.CONTENT, and its store."""
+    """Settings of a run, their resolved contents (by the names in ``config.reads.CONTENT``), and the run's store."""
 
     config: RunConfig
     contents: Mapping[str, Content]
@@ -39,25 +39,25 @@ class ResolvedRun:
 
     @property
     def environment(self) -> Environment | None:
-        """Environment in which samples are executed; None if a dry run does not know it."""
+        """Environment in which samples are executed; None in a dry run that cannot determine the environment."""
         found: Environment | None = self.contents["environment"].value
         return found
 
 
 class Resolver:
-    """Resolves runs; settings that several runs share, such as members of a sweep, are looked up once."""
+    """Resolver of runs' settings; settings that several runs share, such as a sweep's dataset, are looked up once."""
 
     def __init__(self, *, dry_run: bool = False) -> None:
-        """Make a resolver; for dry runs it sends no requests.
+        """Make a resolver; with ``dry_run`` it sends no requests.
 
-        A dry run takes the dataset from the hub cache, and for remote backends the last run's environment, or none.
+        A dry run reads datasets from the hub's local cache, and uses a remote backend's last known environment, if any.
         """
         self._dry_run = dry_run
         self._found: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def __call__(self, config: RunConfig) -> ResolvedRun:
-        """Resolve all contents that a whole run reads: those of early stages, environment and quarantine list."""
+        """Resolve all contents that a run reads: dataset, samples, environment and quarantine list."""
         run = self.up_to_sanitizing(config)
         from bigcodeflow.judge.backend_registry import execution_environment, remembered_environment
 
@@ -95,7 +95,7 @@ class Resolver:
 
 
 def of_answered_tasks(config: RunConfig, dataset: datasets.ResolvedDataset) -> RunConfig:
-    """Return the run with the ids of the tasks that its sample file answers, if these are not all selected ones."""
+    """Return the settings; if a sample file answers only some of the selected tasks, select only the answered tasks."""
     if config.samples.source in ("model", "starter", *generation.CONTROLS):
         return config
     answered = generation.answered_task_ids(config.samples, datasets.known_task_ids(config.dataset, dataset))

@@ -1,7 +1,7 @@
-"""Find and remove what a store no longer needs: artifacts without a recorded run, abandoned work, old records.
+"""Find and remove unneeded files of a store: artifacts without a recorded run, abandoned work, old records.
 
-Both publishing and finding an artifact count as use, so that a run in progress, which has no record yet, keeps its
-inputs. Records are removed first: a removal that is killed leaves no record of missing artifacts.
+Publishing or finding an artifact counts as use. So a run in progress keeps its inputs, although it has no record yet.
+Records are removed first: a removal that is killed leaves no record of missing artifacts.
 """
 
 import json
@@ -34,15 +34,15 @@ _UNIT = 1024
 
 
 class RetentionConfig(SettingsModel):
-    """Limits of age and number for runs and artifacts of a store to keep."""
+    """Limits of age and number that decide which runs and artifacts of a store are kept."""
 
     store: str = "results/store"
     """Folder of artifacts that is cleaned, or a URL such as s3://bucket/prefix."""
     older_than_days: float = Field(default=30.0, ge=1, le=36_500)
-    """Remove only files that were not used for so many days."""
+    """Remove only files that were not used for this number of days."""
     keep_runs_per_name: int = Field(default=0, ge=0, le=100_000)
-    """Keep the records of so many newest runs of each name, model, setting and set of tasks; older ones go, and with
-    them artifacts that nothing else needs. 0 keeps every record."""
+    """Keep only this number of newest records of runs with the same name, model, setting and set of tasks, and the
+    artifacts that these records need. 0 keeps every record."""
     answers: bool = False
     """Also remove models' answers that no recorded run needs. They were paid for, and to ask again costs again."""
     dry_run: bool = True
@@ -61,7 +61,7 @@ class Removable(NamedTuple):
 
 
 def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
-    """List everything that may be removed, records first; only read the store, and raise if a record cannot be read."""
+    """List all files and folders that may be removed, records first; raise ArtifactError if a record cannot be read."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
     keep, newer = config.keep_runs_per_name, Counter[tuple[str, ...]]()
     kept: list[RecordedRun] = []
@@ -87,14 +87,14 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
 
 
 def removable_with(store: Store, runs: Sequence[RecordedRun]) -> list[Removable]:
-    """List the records of these runs, and their artifacts that no other run and no leaderboard needs.
+    """List the records of ``runs``, and their artifacts that no other run and no plug-in needs.
 
-    Raises ArtifactError while a run is in progress: it may use the artifacts, and has no record yet.
+    Raise ArtifactError while a run is in progress: that run may use the artifacts, and has no record yet.
     """
     now = datetime.now(UTC)
     if runs and any(not one.is_silent(now) for one in live_runs(store.root, now)):
         raise ArtifactError(
-            f"{store.location}: a run is in progress and may use these artifacts: delete when it has ended"
+            f"{store.location}: a run is in progress and may use these artifacts: wait until it has ended"
         )
     gone = {run.record for run in runs}
     kept = [run for run in recorded_runs(store.location) if run.record not in gone]
@@ -108,12 +108,12 @@ def removable_with(store: Store, runs: Sequence[RecordedRun]) -> list[Removable]
 
 
 def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -> list[Removable]:
-    """Remove the listed records, and other things that are still unused; rebuild the catalog; return what is gone."""
+    """Remove ``found``, except entries used since they were listed; rebuild the catalog; return the removed entries."""
     return remove_unused(open_store(config.store), found, now - timedelta(days=config.older_than_days))
 
 
 def remove_unused(store: Store, found: Iterable[Removable], limit: datetime) -> list[Removable]:
-    """Remove records with their labels, and other things not used since the limit; rebuild the catalog."""
+    """Remove ``found``: run records and their labels files always, other entries only if not used since ``limit``."""
     gone = []
     for one in sorted(found, key=_order):
         if one.kind == "run record":
@@ -129,7 +129,7 @@ def remove_unused(store: Store, found: Iterable[Removable], limit: datetime) -> 
 
 
 def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
-    """Return one table row of texts per removable thing, the largest first."""
+    """Return a table row per removable file or folder, the largest first, as a mapping from column to text."""
     return [
         {
             "kind": one.kind,
@@ -143,7 +143,7 @@ def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
 
 
 def totals(found: Iterable[Removable]) -> str:
-    """Return the number of things of each kind, and their total size."""
+    """Describe the number of removable entries of each kind, and their total size, in a single line."""
     found = list(found)
     counts = Counter(one.kind for one in found)
     parts = [f"{counts[kind]:,} x {kind}" for kind in _ORDER if counts[kind]]
@@ -151,7 +151,7 @@ def totals(found: Iterable[Removable]) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Format a size in a suitable unit."""
+    """Format a size with a suitable unit, such as '1.5 MiB'."""
     size, units = float(size_bytes), ["B", "KiB", "MiB", "GiB"]
     while size >= _UNIT and len(units) > 1:
         size /= _UNIT
@@ -174,11 +174,14 @@ def _needed_artifacts(store: Store, runs: Iterable[RecordedRun]) -> set[str]:
 
 
 def _needed_by(name: str, path: str, location: str) -> list[Mapping[str, str]]:
-    """Return the keys, by stage, that a plug-in needs; raise ConfigError if that is not known: then nothing may go."""
-    subject = f"what {name} needs of the store"
+    """Return the artifact keys that a plug-in needs, by stage, as mappings; raise ConfigError if the plug-in fails."""
+    subject = f"the entry point {name} of bigcodeflow.retention"
     found: list[Mapping[str, str]] = call_plugin(path, subject, location, returns=list)
     if not all(isinstance(one, Mapping) for one in found):
-        raise ConfigError(f"{subject} is a plug-in, {path}, that returns no list of keys by stage")
+        raise ConfigError(
+            f"{subject} is a plug-in, {path}, that must return a list of mappings from stage to artifact key, but an "
+            "element of its list is not a mapping: correct the plug-in"
+        )
     return found
 
 
@@ -191,17 +194,17 @@ def _order(one: Removable) -> int:
 
 
 def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> tuple[Kind | None, str]:
-    """Return the kind of an entry that may be removed, and the reason; None if it stays. The sets hold needed names."""
+    """Return kind and reason if the entry may be removed, else (None, ''); ``artifacts`` and ``answers`` are kept."""
     folder, _, key = entry.name.partition("/")
     if folder == _ANSWERS:
         return (None, "") if entry.name in answers else ("answers", "no recorded run needs them")
     if key.endswith(".partial"):
-        return "unfinished work", "nobody has gone on with it"
+        return "unfinished work", "no later run has continued it"
     # A run in progress writes its live file every two seconds.
     if key.endswith((".tmp", ".old")) or entry.torn or folder in (LIVE_FOLDER, ENDED_FOLDER):
-        return "debris", "left by something that was killed"
+        return "debris", "left by a process that was killed"
     if folder == DERIVED_FOLDER:
-        return "artifact", "a study makes it again"
+        return "artifact", "a study can compute it again"
     if folder in STAGE_FOLDERS.values() and "." not in key and entry.name not in artifacts:
         return "artifact", "no recorded run needs it"
     return None, ""

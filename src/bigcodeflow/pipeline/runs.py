@@ -1,7 +1,7 @@
-"""Whole runs: the stages one after another, or overlapping while a model answers.
+"""Execution of whole runs: stage after stage, or with overlapping stages while a model answers.
 
-Keys are known before artifacts are, so that the execution stage can begin before its input is finished: it receives
-solutions as they arrive, and reads the whole table at the end.
+The key of an artifact is known before the artifact exists. So the execution stage can begin before its input is
+finished: it receives solutions as they arrive, and reads the whole table at the end.
 """
 
 import logging
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Refs = Mapping[str, ArtifactRef]
-"""Artifacts of the earlier stages, by stage."""
+"""Artifacts of the earlier stages, by stage name."""
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 #: Time for a stopping execution to end, after an error and after an interruption by the user.
@@ -57,13 +57,13 @@ _SHARE_OF_CORE = 0.05
 
 
 def perform_all(run: ResolvedRun, listener: Listener) -> RunArtifacts:
-    """Run every stage and every round, in this process and without Prefect."""
+    """Run every stage of every round, in this process and without Prefect; return the artifacts."""
     with _obtaining(run, listener) as obtain:
         return whole_run(run, obtain)
 
 
 def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[str, ArtifactRef]:
-    """Run a stage and all stages before it, in this process and without Prefect; return their artifacts by stage."""
+    """Run the stage ``target`` and all stages before it, without Prefect; return their artifacts by stage name."""
     resolver = Resolver()
     run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
     with _obtaining(run, listener) as obtain:
@@ -93,7 +93,7 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
     if rounds > 1 and run.config.samples.source != "model":
         source = run.config.samples.source
         logger.warning(
-            "generation.rounds %s: samples.source %s asks no model, so that there is one round", rounds, source
+            "generation.rounds is %s, but samples.source %s asks no model: only round 1 runs", rounds, source
         )
     with _shared_workers(run) as concurrent:
         further = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, concurrent))
@@ -103,11 +103,11 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
 def further_rounds(
     config: RunConfig, first: Refs, obtain: Callable[[str, Refs], ArtifactRef]
 ) -> tuple[RoundArtifacts, ...]:
-    """Return the artifacts of the rounds after the first, in order; each is obtained after its inputs.
+    """Return the artifacts of the rounds after the first, in order; ``obtain`` makes each artifact after its inputs.
 
-    Each artifact has its own key, which contains the keys of all earlier rounds. So a run that is killed between or
-    within rounds continues from there, and a run with more rounds reuses the finished ones. ``first`` holds the first
-    round, with dataset and ground truths; recorded answers and controls have no other.
+    The key of an artifact depends on the keys of all earlier rounds. So a killed run continues after its last finished
+    artifact, and a run with more rounds reuses the finished rounds. ``first`` holds the artifacts of round 1, dataset
+    and ground truths included. Recorded answers and controls have only round 1.
     """
     found: list[RoundArtifacts] = []
     before = {round_input(stage, 1): first[stage] for stage in ROUND_STAGES}
@@ -122,7 +122,7 @@ def further_rounds(
 
 
 def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
-    """Return the artifacts that a run has or would have, and the titles of remaining stages; compute nothing."""
+    """Return the artifacts that a run has or will have, and the titles of its missing stages; compute nothing."""
     missing: list[str] = []
 
     def find(name: str, refs: Refs) -> ArtifactRef:
@@ -137,9 +137,9 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
-    """Run the stages up to `target` like `each_stage`, with one set of workers for all executions.
+    """Run the stages up to ``target``, with a single set of workers for all executions; return artifacts by stage name.
 
-    Ground truths and samples are executed at the same time, also while a model answers.
+    Unlike `each_stage`, it executes ground truths and samples at the same time, also while a model answers.
     """
     if target not in ("execution", "aggregation"):
         return each_stage(obtain, target=target)
@@ -162,7 +162,7 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
         with _shared_workers(run, stopped) as shared:
             return _judged(run, obtain, planned, replace(shared, arriving=arriving, expected_solutions=count))
 
-    judging = _in_thread(judge, "judge", "%s; meanwhile the model is asked on")
+    judging = _in_thread(judge, "judge", "execution failed, but the model is asked for the remaining answers first: %s")
     try:
         given |= each_stage(obtain, target="sanitizing", given=given)
     except BaseException as error:
@@ -207,12 +207,12 @@ def _judged(run: ResolvedRun, obtain: Obtain, refs: Refs, concurrent: Concurrent
 
 @contextmanager
 def _shared_workers(run: ResolvedRun, stopped: threading.Event | None = None) -> Iterator[ConcurrentStages]:
-    """Yield what executing stages share: one set of workers, started at its first use, and the event `stopped`."""
+    """Yield the data that executing stages share: a set of workers, started at first use, and the event ``stopped``."""
     with ExitStack() as held:
 
         @cache
         def workers() -> "Workers":
-            from bigcodeflow.execution.workers import Workers  # a run whose stages are cached does without
+            from bigcodeflow.execution.workers import Workers  # not needed by a run whose stages are cached
 
             execution = view(run.config, READS["ground truth"].paths).execution
             return held.enter_context(Workers(execution, run.contents["environment"].value))
@@ -221,9 +221,9 @@ def _shared_workers(run: ResolvedRun, stopped: threading.Event | None = None) ->
 
 
 def _in_thread(work: Callable[[], T], name: str, warning: str = "") -> "Future[T]":
-    """Start work in a daemon thread, with a copy of this thread's context; return a future of its result.
+    """Call ``work`` in a daemon thread, with a copy of this thread's context; return a future of its result.
 
-    An error is logged with the warning, if there is one.
+    If ``work`` fails and ``warning`` is not empty, log the error with this format string.
     """
     done: Future[T] = Future()
 
@@ -240,7 +240,7 @@ def _in_thread(work: Callable[[], T], name: str, warning: str = "") -> "Future[T
 
 
 def _arriving(run: ResolvedRun, dataset: ArtifactRef, answered: threading.Event) -> "Iterator[pa.Table | None]":
-    """Yield a table of solutions of new answers as they arrive, or None for no new ones, until `answered` is set."""
+    """Yield a table with the solutions of new answers, or None if no answer is new, until ``answered`` is set."""
     from bigcodeflow.generation.model_samples import AnswersSoFar  # imports the providers' HTTP client
 
     config, tasks = run.config, run.store.read(dataset)

@@ -1,6 +1,6 @@
-"""The stages of a run: their graph, declared once, and the computation of each stage.
+"""Stages of a run: the graph of their inputs, and the computation of each stage.
 
-dataset → generation → sanitizing → execution → aggregation; the ground truths are executed along with the samples.
+The order is dataset → generation → sanitizing → execution → aggregation; ground truths are executed with the samples.
 """
 
 import logging
@@ -35,21 +35,21 @@ logger = logging.getLogger(__name__)
 #: Stages that leave an artifact in each round, in order.
 ROUND_STAGES = ("generation", "sanitizing", "execution")
 Computed = tuple[pa.Table, Mapping[str, Any]]
-"""A stage's table, and the numbers that it counted."""
+"""Result of a stage's computation: its table, and statistics about the table, by name."""
 
 
 class Listener(Protocol):
     """Receiver that shows the progress of a run's stages."""
 
     def begin(self, title: str) -> Progress:
-        """Show that a stage has work to do; return the callback for its progress reports."""
+        """Show that a stage begins its work; return the callback that receives its progress reports."""
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Show that a stage's artifact is in the store."""
+        """Show that a stage's artifact is in the store, either computed or ``reused``."""
 
 
 class RoundArtifacts(NamedTuple):
-    """The artifacts of one further round, for the samples that were asked for again in it."""
+    """Artifacts of a round after the first, for the samples for which the model was asked again in this round."""
 
     generation: ArtifactRef
     sanitizing: ArtifactRef
@@ -62,7 +62,7 @@ class RoundArtifacts(NamedTuple):
 
 
 class RunArtifacts(NamedTuple):
-    """The artifacts of one whole run: those that scores are computed from, and those of its further rounds."""
+    """All artifacts of a run: the artifacts of round 1, which give the scores, and the artifacts of further rounds."""
 
     dataset: ArtifactRef
     generation: ArtifactRef
@@ -74,12 +74,12 @@ class RunArtifacts(NamedTuple):
 
     @classmethod
     def of(cls, refs: Mapping[str, ArtifactRef], rounds: tuple[RoundArtifacts, ...] = ()) -> Self:
-        """Make the tuple from a run's artifacts by stage, and those of further rounds."""
+        """Make the tuple from ``refs`` (the artifacts of round 1 by stage name) and the artifacts of further rounds."""
         return cls._make([*(refs[name] for name in STAGE_FOLDERS), rounds])
 
     @property
     def by_stage(self) -> dict[str, ArtifactRef]:
-        """Artifacts by stage, without those of further rounds."""
+        """Artifacts of round 1 by stage name."""
         return {name: getattr(self, name) for name in STAGE_FOLDERS}
 
 
@@ -87,21 +87,21 @@ class Work(NamedTuple):
     """All inputs of a stage's computation."""
 
     config: RunConfig
-    """Settings that config.reads declares for the stage, and no others."""
+    """Only the settings that ``config.reads`` declares for the stage."""
     content: Mapping[str, Any]
-    """Values of the contents that config.reads declares for the stage."""
+    """Resolved contents that ``config.reads`` declares for the stage, by name, such as dataset or environment."""
     inputs: Mapping[str, ArtifactRef]
-    """Artifacts of the stage's inputs, by stage."""
+    """Artifacts that the stage reads, by stage name; in a repair also with the round, such as 'execution 1'."""
     key: str
     store: Store
     progress: Progress
     concurrent: ConcurrentStages
     """Data that the stage shares with other stages of its run."""
     shared_limit: "SharedLimit | None" = None
-    """Context entered around each request to a model, such as a limit that several processes share."""
+    """Returns a context manager that is entered around each request to a model, such as a limit shared by processes."""
 
     def table(self, stage: str, columns: list[str] | None = None) -> pa.Table:
-        """Read the table of an input."""
+        """Read the table of the input ``stage``; if ``columns`` is given, read only these columns."""
         return self.store.read(self.inputs[stage], columns)
 
 
@@ -112,7 +112,7 @@ def _load_tasks(work: Work) -> Computed:
 
 
 def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, tasks: pa.Table) -> pa.Table:
-    """Load existing samples of the run's tasks; see `generation.load_samples`."""
+    """Load recorded samples (a file, a folder or a control) for the run's tasks; see `generation.load_samples`."""
     view = config.dataset
     known = datasets.known_task_ids(view, resolved)
     selection = bool(view.ids or view.libraries or view.domains or view.difficulty or view.released_after)
@@ -130,7 +130,7 @@ def _generate(work: Work) -> Computed:
 
 
 def _repair(work: Work) -> Computed:
-    """Ask again for samples that failed in the last round among the inputs."""
+    """Ask the model again for the samples that failed in the latest round, whose artifacts are inputs."""
     from bigcodeflow.generation.repair import RoundTables, repaired_samples  # imports the providers' HTTP client
 
     last = (len(work.inputs) - 1) // len(ROUND_STAGES)
@@ -139,17 +139,17 @@ def _repair(work: Work) -> Computed:
         for number in range(1, last + 1)
     ]
     table, counts = _ask(work, partial(repaired_samples, rounds=rounds))
-    # A sample that could not be judged may be asked for once it is judged: until then this round is unfinished.
+    # A sample without a verdict may still fail and need a repair: until it is judged, this round is unfinished.
     return table, {**counts, "infra_errors": 0, **_open_before(work, round_input("execution", last))}
 
 
 def round_input(stage: str, number: int) -> str:
-    """Return the name of a round's artifact, by the round's number from 1, among the inputs of later rounds."""
+    """Return the name of a round's artifact among the inputs of later rounds, such as 'execution 1' for round 1."""
     return f"{stage} {number}"
 
 
 def _ask(work: Work, samples_of: Callable[..., Computed]) -> Computed:
-    """Ask the model; keep answers in the ledger of its settings, which machines that use the same store share."""
+    """Ask the model for samples; keep its answers in a ledger that all machines with the same store share."""
     config, answers = work.config.generation, work.store.root / "answers"
     own = answers / generation.ledger_key(config)
     with work.store.synchronized(own, LogFiles.ANSWERS), work.store.synchronized(own / "batches", LogFiles.BATCHES):
@@ -176,13 +176,13 @@ def _sanitize(work: Work) -> Computed:
 
 
 def _open_before(work: Work, stage: str) -> dict[str, int]:
-    """Return ``infra_errors``, the samples that earlier rounds could not judge: an artifact with some is unfinished."""
+    """Return {'infra_errors': number of samples that the input ``stage`` left unfinished}; {} if the number is 0."""
     count = work.inputs[stage].statistics.get("infra_errors", 0)
     return {"infra_errors": count} if count else {}
 
 
 def _execute_ground_truths(work: Work) -> Computed:
-    """Execute the canonical solutions: their verdicts check the environment and give the expected durations."""
+    """Execute the canonical solutions; their verdicts check the environment and give expected durations."""
     from bigcodeflow.execution.planning import plan_ground_truths
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.execution.verdict_index import VerdictIndex
@@ -281,14 +281,14 @@ def _judge(
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One stage of every run: its inputs, and how to compute its artifact."""
+    """Declaration of a stage: its inputs, and the function that computes its artifact."""
 
     title: str
-    """Name in messages and displays."""
+    """Name of the stage in messages and displays."""
     inputs: tuple[str, ...] | None
-    """Stages whose artifacts it reads; their order is part of the key. None: all given artifacts."""
+    """Stages whose artifacts this stage reads; their order is part of the key. None: all earlier artifacts."""
     version: int
-    """Version of the code, increased when the code changes the outcome."""
+    """Version of the stage's code; increased when a change of the code changes the table."""
     compute: Callable[[Work], Computed]
 
 
@@ -307,7 +307,7 @@ STAGES: Mapping[str, StageSpec] = {
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of one run: its artifact's identity, and how to compute the artifact."""
+    """Stage of a particular run: the identity of its artifact, and the function that computes the artifact."""
 
     title: str
     folder: str
@@ -318,12 +318,12 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """Identity of the artifact."""
+        """Key of the artifact: a sha256 of the stage, its version and settings, and the keys of its inputs."""
         return artifact_key(self.folder, self.version, self.settings, [ref.key for ref in self.inputs])
 
     @property
     def planned(self) -> ArtifactRef:
-        """Reference to the artifact before it exists: a key depends only on the keys above it."""
+        """Reference to the artifact before it exists; its key depends only on settings and the keys of inputs."""
         return ArtifactRef(stage=self.folder, key=self.key, rows=0, sha256="")
 
 
@@ -335,9 +335,9 @@ def stage_of(
     shared_limit: "SharedLimit | None" = None,
     concurrent: ConcurrentStages = ALONE,
 ) -> Stage:
-    """Return a stage of a run, by its key in STAGES; it sees only settings and contents that config.reads declares.
+    """Return the stage ``name`` of a run; it reads only the settings and contents that `config.reads` declares.
 
-    ``refs`` are artifacts of earlier stages, its inputs among them; see `Work` for the others.
+    ``name`` is a key of STAGES. ``refs`` must include the stage's inputs. See `Work` for the other parameters.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"
@@ -362,9 +362,10 @@ def each_stage(
     target: str = "aggregation",
     given: Mapping[str, ArtifactRef] = MappingProxyType({}),
 ) -> dict[str, ArtifactRef]:
-    """Return the artifacts of the target stage and of all stages before it, by stage; inputs are obtained first.
+    """Return the artifacts of the stage ``target`` and of all stages before it, by stage name.
 
-    ``obtain`` returns a stage's artifact, given its name and the artifacts so far; those in ``given`` are not obtained.
+    ``obtain`` takes a stage's name and the artifacts so far, and returns its artifact. Inputs are obtained first.
+    Artifacts in ``given`` are not obtained again.
     """
     refs = dict(given)
 
@@ -385,7 +386,7 @@ def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:
 
 
 def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
-    """Return the stage's artifact; compute and publish it only if the store has no finished one."""
+    """Return the stage's artifact; compute and publish it only if the store has no finished artifact."""
     ref = finished_artifact(stage, store)
     reused = ref is not None
     if ref is None:

@@ -1,4 +1,4 @@
-"""Plan the runs of a sweep by their stages' keys, and report their results: one row per run, and files."""
+"""Plan the runs of a sweep by comparing stage keys, and report their results in tables (a row per run) and files."""
 
 import json
 from collections import Counter
@@ -35,22 +35,22 @@ _CAUSES: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 class Plan(NamedTuple):
-    """Work to do for one run."""
+    """Plan of a sweep's run: the stages that have to run, and the reason."""
 
     member: Member
     artifacts: RunArtifacts | None
-    """All of the run's artifacts if every one exists already, else None."""
+    """Artifacts of the run if all of them exist already, else None."""
     missing: tuple[str, ...]
     """Titles of the stages that have to run, in order."""
     cause: str
-    """Reason for the work, compared with the last recorded run of that name."""
+    """Reason for the missing stages: the difference from the last recorded run of the same name."""
     problem: str = ""
-    """Reason for which no plan is possible; the run itself then fails for the same reason."""
+    """Message of the error that prevents planning; the run itself will fail with the same error."""
     recorded: RecordedRun | None = None
-    """Last recorded run of that name, if it has exactly these artifacts."""
+    """Last recorded run of the same name, if it has exactly these artifacts."""
 
     def placed(self, folder: str) -> "Plan":
-        """Return the plan with a folder for its run's files in the sweep's folder; a reused run keeps its folder."""
+        """Return the plan; fill an empty ``out`` with the reused run's folder, else a subfolder of ``folder``."""
         config, recorded = self.member.config, self.recorded
         if config.out:
             return self
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
         return self._replace(member=self.member._replace(config=config.model_copy(update={"out": kept})))
 
     def result(self, outcome: "Outcome", **found: Any) -> "MemberResult":
-        """Make the result row of the run."""
+        """Make the run's result row; ``found`` holds the fields that do not follow from the plan and ``outcome``."""
         member, view = self.member, self.member.config.dataset
         own: dict[str, Any] = {"name": member.name, "model": member.model, "setting": member.setting}
         own |= {"benchmark": shown_benchmark(view.source), "split": view.split, "subset": view.subset}
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
 
 
 def last_runs(store_root: str) -> dict[str, RecordedRun]:
-    """Return the latest recorded run by the name that its settings give."""
+    """Return the latest recorded run of each name: the name in its settings, or if empty, the record's run name."""
     return {run.config.get("name") or run.run: run for run in recorded_runs(store_root)}
 
 
@@ -97,7 +97,7 @@ def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Pla
 
 
 class MemberResult(BaseModel):
-    """The result of one run of a sweep."""
+    """Result of a run of a sweep."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -110,30 +110,30 @@ class MemberResult(BaseModel):
     setting: str
     outcome: Outcome
     stages: tuple[str, ...] = ()
-    """Stages that had to be done; the others were reused."""
+    """Titles of the stages that had to run; the artifacts of all other stages were reused."""
     cause: str = ""
-    """Why they had to be done."""
+    """Reason why these stages had to run."""
     variant: str = ""
     pass_at_1: float | None = None
-    """A share; None where there is no pass@1."""
+    """pass@1 as a share from 0 to 1; None if it was not computed."""
     ci_low: float | None = None
     ci_high: float | None = None
     n_tasks: int = 0
     n_samples: int = 0
     infra_errors: int = 0
-    """Samples that could not be judged for reasons outside them: the score is provisional."""
+    """Number of samples without a verdict for a reason outside the sample; if not 0, the score is provisional."""
     ground_truth_rate: float | None = None
     cost_usd: float | None = None
-    """List price of the run's answers of all rounds, whenever they were paid; None where no price is known."""
+    """List price of the answers of all rounds, reused answers included; None if no price is known."""
     seconds: float = 0.0
     """Wall time of the run in this sweep."""
     out: str
     error: str = ""
-    """Why it failed."""
+    """Message of the error if the run failed."""
 
 
 class SweepFailedError(ExecutionError):
-    """Runs of a sweep failed; the others are finished."""
+    """Error for a sweep in which some runs failed; all other runs are finished."""
 
     def __init__(self, message: str, results: Sequence[MemberResult] = ()) -> None:
         super().__init__(message)
@@ -141,7 +141,7 @@ class SweepFailedError(ExecutionError):
 
 
 def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, seconds: float = 0.0) -> MemberResult:
-    """Return the result row of a run whose artifacts all exist."""
+    """Return the result row of a run whose ``artifacts`` all exist."""
     store = open_store(plan.member.config.store)
     rows = store.read(artifacts.aggregation).to_pylist()
     scores = {row["variant"]: row for row in overall(rows, "pass@k") if row["k"] == 1}
@@ -163,9 +163,9 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
 
 
 def refuse_failures(sweep: SweepConfig, results: Sequence[MemberResult]) -> None:
-    """Raise an error that lists the failed runs and their reasons, a line each, if there are any."""
+    """Raise SweepFailedError if any run failed; the message has a line with the reason for each failed run."""
     if failed := [result for result in results if result.outcome == "failed"]:
-        first = f"sweep {sweep.name}: {len(failed):,} of {len(results):,} runs failed; run it again for these alone"
+        first = f"sweep {sweep.name}: {len(failed):,} of {len(results):,} runs failed; run it again to repeat these"
         raise SweepFailedError("\n".join([first, *(f"{one.name}: {one.error}" for one in failed)]), results)
 
 
@@ -177,7 +177,7 @@ def summary(results: Sequence[MemberResult]) -> str:
 
 
 def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
-    """Return a row of texts per run, for tables."""
+    """Return a table row per run, as a mapping from column to formatted text."""
     return [
         {
             "model": result.model,
@@ -204,7 +204,7 @@ OF_PAGES = ("pass@1", "95 % interval", "cost", "done")
 
 
 def brief_rows(results: Sequence[MemberResult], wanted: Sequence[str] = _OF_TERMINALS) -> list[dict[str, str]]:
-    """Return rows with the run's title and the wanted columns; columns that are empty in every row are left out."""
+    """Return a table row per run with its title and the ``wanted`` columns; leave out columns without any text."""
     rows = [
         {
             "run": title_of(result.model, result.subset, result.split, result.setting, benchmark=result.benchmark),
@@ -237,7 +237,7 @@ def _stages_text(stages: Sequence[str]) -> str:
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
-    """Return a row of texts per run, before anything runs."""
+    """Return a table row per planned run: its title, the stages to run, and the reason."""
     return [
         {"run": plan.member.title, "to do": _stages_text(plan.missing) or plan.problem or "nothing", "why": plan.cause}
         for plan in plans
@@ -245,11 +245,11 @@ def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
 
 
 def folder_of(sweep: SweepConfig, moment: datetime, token: str = "") -> str:
-    """Return the sweep's folder: the configured one, or a separate one; see ``own_folder``."""
+    """Return the sweep's results folder: the configured folder, or a new folder (see ``own_folder``)."""
     return sweep.out or own_folder("results/sweeps", sweep.name, moment, token)
 
 
 def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: str) -> Path:
-    """Write the results as JSON into the sweep's folder; one entry per run, fields as in MemberResult."""
+    """Write the results as sweep.json into the sweep's folder, with an entry per run and the fields of MemberResult."""
     content = {"sweep": sweep.name, "runs": [result.model_dump(mode="json") for result in results]}
     return write_atomically(user_path(folder) / "sweep.json", json.dumps(content, indent=2).encode())

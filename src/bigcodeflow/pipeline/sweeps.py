@@ -38,16 +38,16 @@ _FULL: tuple[Subset, ...] = ("full",)
 
 
 class SweepModel(SettingsModel):
-    """One model of a sweep: asked, or known by answers that exist."""
+    """Model of a sweep: a model to ask, or existing answers."""
 
     model: str = Field(default="", examples=["openai:gpt-4o"])
-    """PROVIDER:NAME of a model to ask, such as openai:gpt-4o. Leave empty where answers are given."""
+    """PROVIDER:NAME of a model to ask, such as openai:gpt-4o. Leave empty if answers are given."""
     answers: str = Field(default="", examples=["oracle"])
-    """Answers that exist: a sample file or folder, 'oracle', 'stub', 'cheat' or 'starter'. The words {benchmark},
-    {split} and {subset} in a path are replaced. Leave empty where a model is given."""
+    """Existing answers: a sample file or folder, 'oracle', 'stub', 'cheat' or 'starter'. The words {benchmark},
+    {split} and {subset} in a path are replaced. Leave empty if a model is given."""
     name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
-    """Name of the model in names of runs; letters, digits and . _ - + only. Empty takes the model's or the
-    file's own name."""
+    """Name of the model in names of runs; letters, digits and . _ - + only. If empty, the name of the model
+    or of the file."""
     values: dict[str, Any] = Field(default_factory=dict)
     """Settings for this model alone, by their path, such as {"generation.sampling.max_tokens": 8192}."""
 
@@ -59,7 +59,7 @@ class SweepModel(SettingsModel):
 
     @property
     def label(self) -> str:
-        """Name for names of runs: the given one, else one made from the model or the file."""
+        """Part of run names that names the model: the given name, or a name made from the model or the file."""
         if self.name:
             return self.name
         if self.answers:
@@ -73,27 +73,27 @@ class SweepModel(SettingsModel):
 
 
 class SweepBenchmark(SettingsModel):
-    """One benchmark of a sweep."""
+    """Benchmark of a sweep: its tasks, splits and subsets."""
 
     source: str = Field(default="", examples=["evalplus/humanevalplus"])
-    """Its tasks, as in dataset.source; empty takes those of the preset."""
+    """Tasks of the benchmark, as in dataset.source; if empty, the tasks of the preset."""
     name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
-    """Name of the benchmark in names of runs; letters, digits and . _ - + only. Empty takes the name of a
-    dataset or plug-in, and none for BigCodeBench and the starter set."""
+    """Name of the benchmark in names of runs; letters, digits and . _ - + only. If empty, the name of the
+    dataset or plug-in; runs of BigCodeBench and the starter set then name no benchmark."""
     splits: tuple[Split, ...] = ()
-    """Its splits; empty takes the plug-in's own, and for BigCodeBench and the starter set those of the sweep."""
+    """Splits of the benchmark; if empty, the plug-in's split, or the sweep's for BigCodeBench and the starter set."""
     subsets: tuple[Subset, ...] = ()
-    """Its subsets; empty takes 'full', and for BigCodeBench and the starter set those of the sweep."""
+    """Subsets of the benchmark; if empty, 'full', or the sweep's for BigCodeBench and the starter set."""
     values: dict[str, Any] = Field(default_factory=dict)
     """Settings for this benchmark alone, by path, such as {"dataset.released_after": "2024-08-01"}."""
 
     @property
     def label(self) -> str:
-        """Name for names of runs; empty for BigCodeBench, its starter set, and a task file without a name."""
+        """Part of run names that names the benchmark; empty for BigCodeBench, starter set and unnamed task files."""
         return self.name or as_name(shown_benchmark(self.source))
 
     def views(self, sweep: "SweepConfig") -> Iterator[tuple[Split, Subset]]:
-        """Yield its splits and subsets."""
+        """Return all pairs of split and subset to judge; if not set here, they come from the plug-in or ``sweep``."""
         is_other, plugin = bool(shown_benchmark(self.source)), benchmark_of(self.source)
         own: Split = dict(flattened(plugin.settings if plugin else {})).get(("dataset", "split"), "complete")
         splits = self.splits or ((own,) if is_other else sweep.splits)
@@ -102,7 +102,7 @@ class SweepBenchmark(SettingsModel):
 
 
 class SweepSetting(SettingsModel):
-    """One setting of a sweep, tried with every model."""
+    """Named group of settings of a sweep, tried with every model."""
 
     name: str = Field(min_length=1, max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
     """Name of the setting in names of runs; letters, digits and . _ - + only."""
@@ -111,10 +111,10 @@ class SweepSetting(SettingsModel):
 
 
 class SweepConfig(SettingsModel):
-    """Models, benchmarks, splits, subsets and settings; every combination of them is a run of its own.
+    """Models, benchmarks, splits, subsets and settings of a sweep; every combination is a separate run.
 
-    Settings apply in this order, the later ones winning: preset, the benchmark plug-in's, common, the benchmark's, the
-    model's, the setting's, overrides.
+    Settings apply in this order, and later settings override earlier settings: preset, benchmark plug-in, common,
+    benchmark, model, setting, overrides.
     """
 
     name: str = Field(default="starter", min_length=1, max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
@@ -124,36 +124,36 @@ class SweepConfig(SettingsModel):
     models: tuple[SweepModel, ...] = Field(
         default=(SweepModel(answers="oracle"), SweepModel(answers="stub")), min_length=1
     )
-    """The models."""
+    """Models to ask, and existing answers to judge."""
     benchmarks: tuple[SweepBenchmark, ...] = Field(default=(SweepBenchmark(),), min_length=1)
-    """The benchmarks, each with its own splits and subsets; a single empty entry is the preset's."""
+    """Benchmarks, each with its own splits and subsets; an entry without fields is the preset's benchmark."""
     splits: tuple[Split, ...] = Field(default=("complete",), min_length=1)
     """'complete' prompts with a docstring, 'instruct' with prose."""
     subsets: tuple[Subset, ...] = Field(default=("full",), min_length=1)
-    """'full' takes every task, 'hard' only BigCodeBench-Hard. Hard after full asks a model for nothing anew."""
+    """'full' takes every task, 'hard' only BigCodeBench-Hard. Answers for 'full' are reused for 'hard'."""
     settings: tuple[SweepSetting, ...] = ()
-    """Named settings, each tried with every model; empty tries the settings above alone. A generation parameter that is
-    a list, such as {"generation.sampling.temperature": [0.2, 0.8]}, makes a run of each value anywhere."""
+    """Named groups of settings, each tried with every model. In any group, a generation parameter that is a list, such
+    as {"generation.sampling.temperature": [0.2, 0.8]}, makes a run for each value."""
     common: dict[str, Any] = Field(default_factory=dict)
     """Settings of every run, by path, such as {"execution.workers": 8}."""
     overrides: dict[str, Any] = Field(default_factory=dict)
-    """Settings of every run that win over all others; what --set fills."""
+    """Settings of every run that override all other settings; the option --set fills them."""
     store: str = "results/store"
-    """Folder for artifacts, shared by all runs: what is in there already is not done again."""
+    """Folder for artifacts, shared by all runs; stages whose artifacts it already holds are reused."""
     out: str = ""
-    """Folder for the sweep's table, with a folder for the files of each run; empty makes one of its own in
-    results/sweeps, and what is reused keeps its files where they are."""
+    """Folder for the sweep's table and a subfolder for the files of each run; if empty, a new folder in
+    results/sweeps, and reused runs keep their old folders."""
 
     @field_validator("splits", "subsets")
     @classmethod
     def _names_each_once(cls, values: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(values)) != len(values):
-            raise ValueError("names an entry more than once")
+            raise ValueError("names an entry more than once: remove the repeated entry")
         return values
 
 
 def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> SweepConfig:
-    """Read a sweep from a YAML file, or a shipped one by its name; the overrides win over what the file says."""
+    """Read a sweep from a YAML file, or a shipped sweep by name; ``overrides`` replace settings of the file."""
     settings, path = read_yaml("sweep", file, "configs/sweeps")
     if not isinstance(settings, dict):
         raise ConfigError(f"{path}: holds no sweep: it must hold sections such as 'models:'")
@@ -165,24 +165,24 @@ _Choice = tuple[SweepModel, SweepSetting | None, SweepBenchmark, tuple[Split, Su
 
 
 class Member(NamedTuple):
-    """One run of a sweep."""
+    """Run of a sweep, with its complete settings."""
 
     name: str
     """Name of the run, unique within the sweep."""
     model: str
     setting: str
-    """Name of the setting and values of a grid; empty if the sweep has neither."""
+    """Name of the setting, and the values that are chosen from lists; empty if the sweep has neither."""
     config: RunConfig
 
     @property
     def title(self) -> str:
-        """Title for people: model, benchmark, subset, split and setting."""
+        """Title for displays: model, benchmark, subset, split and setting."""
         view = self.config.dataset
         return title_of(self.model, view.subset, view.split, self.setting, benchmark=shown_benchmark(view.source))
 
 
 def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
-    """Return every run of the sweep, model by model; one ConfigError lists all mistakes before any of them starts."""
+    """Return every run of the sweep; raise a single ConfigError that lists the mistakes in the settings of all runs."""
     preset, _ = read_preset(sweep.preset)
     found: list[Member] = []
     problems: dict[str, list[str]] = {}
@@ -222,7 +222,7 @@ def _members(sweep: SweepConfig, preset: Mapping[str, Any], choice: _Choice) -> 
     own = _OWN | ({"dataset.source": "benchmarks"} if chosen else {})
     for values in (sweep.common, benchmark.values, model.values, setting.values if setting else {}, sweep.overrides):
         paths = [".".join(path) for path, _ in flattened(values)]
-        refused = [f"{path} is what the sweep itself sets: change its {own[path]!r}" for path in paths if path in own]
+        refused = [f"{path} is set by the sweep: change its field {own[path]!r}" for path in paths if path in own]
         if refused:
             raise ConfigError("\n".join(refused))
         chosen = merged(chosen, values, _ORIGIN)

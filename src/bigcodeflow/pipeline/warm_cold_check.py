@@ -1,4 +1,4 @@
-"""Judge the same samples with warm and with cold start, and compare the verdicts; repetitions reveal flaky ones."""
+"""Judge the same samples with warm and with cold start, and compare the verdicts; repetitions reveal flaky samples."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _Sample = tuple[str, int, str]
 
 
 class StartDifference(NamedTuple):
-    """A sample whose verdict, or outcomes of tests, differs between warm and cold start."""
+    """Sample whose verdict or test outcomes differ between warm and cold start."""
 
     sample: _Sample
     """Task, sample index and variant."""
@@ -21,23 +21,23 @@ class StartDifference(NamedTuple):
     """Status of each execution, the first execution first."""
     cold: tuple[str, ...]
     tests: tuple[str, ...]
-    """Tests whose outcome differed in the first executions."""
+    """Names of the tests whose outcome differed between the first warm and the first cold execution."""
     flaky: bool
-    """True if executions with the same start disagree too, so that the start need not be the cause."""
+    """True if executions with the same start also disagree, so that the start may not be the cause."""
 
 
 class StartComparison(NamedTuple):
-    """Number of samples compared, and the differing ones."""
+    """Result of a comparison: the number of compared samples, and the samples with a difference."""
 
     samples: int
     differences: list[StartDifference]
 
 
 def compare_starts(config: RunConfig, listener: Listener, *, again: int = 3) -> StartComparison:
-    """Judge every sample with both starts, and differing samples `again` more times.
+    """Judge every sample with warm and with cold start; judge samples that differ ``again`` further times.
 
-    Each start and repetition has its own store below the configured one, so that none reuses another's verdicts and an
-    interrupted comparison continues where it stopped.
+    Each start and repetition has a separate store below the configured store. So no execution reuses verdicts of
+    another, and an interrupted comparison continues from its finished parts.
     """
     first = {start: _outcomes(config, start, "first", listener) for start in _STARTS}
     different = sorted(sample for sample, warm in first["warm"].items() if warm != first["cold"][sample])

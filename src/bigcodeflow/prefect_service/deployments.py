@@ -24,7 +24,7 @@ def read_deployments(file: Path) -> list[str]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{file} cannot be read as a prefect.yaml: {error_message(error)}") from None
+        raise ConfigError(f"{file} cannot be read as a prefect.yaml ({error_message(error)}): correct it") from None
     entries = content.get("deployments") if isinstance(content, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("name") for entry in entries):
         raise ConfigError(f"{file}: `deployments` must be a list of entries with a `name`")
@@ -40,9 +40,9 @@ def read_deployments(file: Path) -> list[str]:
 
 
 def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
-    """Return a hash that changes when deployments must be registered again: file, folder, database, versions, code.
+    """Return a hash of all that deployments depend on; they must be registered again when the hash changes.
 
-    The code is that of the library, of its flows, and of the packages with other flows that are deployed.
+    The hash covers file, folder, database, versions, and the code of the library and of packages with deployed flows.
     """
     digest = hashlib.sha256()
     for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
@@ -57,7 +57,7 @@ def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
 
 
 def _sources_of(package: str) -> list[Path]:
-    """Return the files of a package or module; empty if it is not installed."""
+    """Return the source files of an installed package or module; empty if it is not installed."""
     with suppress(ValueError):  # of __main__
         spec = find_spec(package)
         if spec is not None and spec.submodule_search_locations:
@@ -68,7 +68,7 @@ def _sources_of(package: str) -> list[Path]:
 
 
 def register_deployments(file: Path, server: PrefectServer, *, project: Path, environment: Mapping[str, str]) -> None:
-    """Deploy everything in the file with Prefect's own command; each existing schedule stays active or inactive."""
+    """Register all deployments of the file with `prefect deploy`; existing schedules stay active or inactive."""
     before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
     piped: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": STDOUT, "encoding": "utf-8"}
@@ -80,6 +80,6 @@ def register_deployments(file: Path, server: PrefectServer, *, project: Path, en
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if line.strip()]
         end = "\n".join(f"  {line}" for line in lines[-6:])
-        raise ServiceError(f"`prefect deploy` failed for {file}. Its last lines:\n{end}")
+        raise ServiceError(f"`prefect deploy` failed for {file}: correct the error in its last lines:\n{end}")
     for schedule in server.schedules():
         server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))

@@ -1,7 +1,7 @@
 """The folder of one service: its record, settings, paths, and running processes.
 
-It holds service.json (readable by its owner only, since a database URL may hold a password), lock, logs/ of server and
-worker, and prefect/, Prefect's home with the SQLite database.
+The folder contains service.json (readable by its owner only, since a database URL may hold a password), lock, logs/ of
+server and worker, and prefect/, Prefect's home with the SQLite database.
 """
 
 import os
@@ -47,23 +47,23 @@ class ServiceSettings(SettingsModel):
     database: str = ""
     """Prefect's database: postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or 'sqlite'."""
     deployments: str = ""
-    """A prefect.yaml of your own."""
+    """Path of your own prefect.yaml; empty for the shipped file."""
     env_file: str = ""
-    """File of lines NAME=value that runs read when they start, such as keys of providers; '' forgets it."""
+    """File of lines NAME=value that runs read when they start, such as keys of providers; '' removes this setting."""
     store: str = "results/store"
     """Folder or URL of the store whose runs the explorer shows."""
     explorer_port: int = 0
-    """Port of the explorer, which listens on this machine only; 0: none was chosen yet."""
+    """Port of the explorer, which listens on this machine only; 0 means that no port was chosen yet."""
 
     @property
     def ui_url(self) -> str:
-        """URL for a browser; a server that listens on all interfaces is reached over loopback."""
+        """URL of Prefect's UI for a browser, with a loopback address if the server listens on all interfaces."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - recognized, not bound
         return f"http://{host}:{self.port}"
 
     @property
     def api_url(self) -> str:
-        """Value for PREFECT_API_URL."""
+        """URL of the server's API, the value for PREFECT_API_URL."""
         return f"{self.ui_url}/api"
 
     @property
@@ -83,7 +83,7 @@ class ServiceRecord(BaseModel):
     worker: ProcessIdentity | None = None
     explorer: ProcessIdentity | None = None
     explored: str = ""
-    """Store that the explorer was started for, as `open_store` calls it."""
+    """Location of the store that the explorer was started for, as `open_store` returns it."""
     worker_api_url: str = ""
     """API URL of the server that the worker was started for."""
     prefect_version: str = ""
@@ -99,7 +99,7 @@ class ServiceRecord(BaseModel):
         return f"{socket.gethostname()}-{self.service_id[:6]}"
 
     def running(self, name: Part) -> ProcessIdentity | None:
-        """Return the process of a part; None if it does not run."""
+        """Return the process of a part (server, worker or explorer); None if it does not run."""
         process: ProcessIdentity | None = getattr(self, name)
         return process if process is not None and process.alive else None
 
@@ -127,7 +127,7 @@ class ServiceFolder:
 
     @property
     def exists(self) -> bool:
-        """True if a service was ever started here."""
+        """True if a service was ever started in this folder."""
         return self.file.is_file()
 
     def read(self) -> ServiceRecord:
@@ -144,7 +144,7 @@ class ServiceFolder:
             ) from None
 
     def write(self, record: ServiceRecord) -> None:
-        """Write the record atomically, and point the link to the settings' file with variables."""
+        """Write the record atomically, and make the link ``env_file`` point to the env file of the settings."""
         wanted = record.settings.env_file
         if wanted != (str(self.env_file.readlink()) if self.env_file.is_symlink() else ""):
             self.env_file.unlink(missing_ok=True)
@@ -157,7 +157,7 @@ class ServiceFolder:
 
     @contextmanager
     def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
-        """Hold the service's lock, so that every other start and stop waits, and yield its record."""
+        """Hold the service's lock, so that every other start and stop waits; yield the service's record."""
         with ExitStack() as held:
             try:
                 for folder in (self.root, self.logs, self.prefect_home):
@@ -169,7 +169,7 @@ class ServiceFolder:
                 held.enter_context(locked(self.root / "lock"))
             except OSError as error:
                 raise ServiceError(
-                    f"no state can be kept in {self.root} ({error.strerror}): name another folder with --state"
+                    f"the state cannot be kept in {self.root} ({error.strerror}): name another folder with --state"
                 ) from None
             yield self.read()
 
@@ -189,7 +189,7 @@ class ServiceState(NamedTuple):
 
 
 def service_state(folder: ServiceFolder) -> ServiceState:
-    """Return the state of the service in this folder."""
+    """Return the state of a service: its processes and, if its server answers, worker, deployments and schedules."""
     record = folder.read()
     state = ServiceState(record, len(record.flow_runs()))
     if record.running("server") is None:
@@ -209,12 +209,12 @@ def service_state(folder: ServiceFolder) -> ServiceState:
 
 
 def present_service() -> ServiceFolder:
-    """Return the folder of the service that the environment variable names, or of the default one."""
+    """Return the service folder that the environment variable BIGCODEFLOW_STATE names, or the default folder."""
     return ServiceFolder(Path(os.environ.get(STATE_VARIABLE, DEFAULT_STATE)))
 
 
 def running_server() -> ServiceSettings | None:
-    """Return the settings of the present service's server if it runs and answers, else None."""
+    """Return the settings of the service in `present_service` if its server runs and answers, else None."""
     record = present_service().read()
     if record.running("server") is None:
         return None
@@ -223,7 +223,7 @@ def running_server() -> ServiceSettings | None:
 
 
 def explorer_url(store: str) -> str:
-    """Return the URL of the present service's explorer if it shows the store, else ''."""
+    """Return the URL of the explorer of `present_service` if it runs and shows the store, else ''."""
     try:
         record = present_service().read()
     except ServiceError:

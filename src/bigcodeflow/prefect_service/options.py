@@ -1,4 +1,4 @@
-"""Options of `up`: the settings that they change, and checks of port, database and file with variables."""
+"""Options of `up`: changes of the service's settings, and checks of port, database and env file."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ _URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite
 
 
 def update_settings(record: ServiceRecord, given: Mapping[str, Any]) -> Sequence[str]:
-    """Update the record's settings from those that a user gave; return the names of the deployments."""
+    """Check the settings that a user gave and store them in the record; return the names of the deployments."""
     old, values = record.settings, dict(given)
     if "database" in given:
         values["database"] = database_url(given["database"])
@@ -49,7 +49,7 @@ def update_settings(record: ServiceRecord, given: Mapping[str, Any]) -> Sequence
 
 
 def _env_file(path: str) -> str:
-    """Return the file's absolute path, or '' for an empty one; read the file once, so that its errors show now."""
+    """Read the env file once, to report its errors early, and return its absolute path; return '' for ''."""
     if not path:
         return ""
     file = user_path(path)
@@ -63,7 +63,7 @@ def deployments_file(settings: ServiceSettings) -> Path:
 
 
 def database_url(text: str) -> str:
-    """Convert a user's URL to the form for Prefect; 'sqlite' gives '', which means the file in the service's folder."""
+    """Convert a user's database URL to Prefect's form; 'sqlite' gives '', the default file of the service."""
     if text in {"", "sqlite"}:
         return ""
     try:
@@ -82,7 +82,7 @@ def without_password(url: str) -> str:
 
 
 def check_database(url: str) -> None:
-    """Connect once and report the error: the server would hide it among hundreds of lines."""
+    """Connect to the database once; raise ServiceError if that fails, since the server's log would hide the cause."""
     parsed, shown = make_url(url), without_password(url)
     if parsed.drivername.startswith("sqlite"):
         if parsed.database and not Path(parsed.database).parent.is_dir():
@@ -110,13 +110,13 @@ def check_database(url: str) -> None:
 
 
 def free_port(host: str, port: int, *, asked: bool) -> int:
-    """Return the port, or the next free one unless the user asked for this port; raise ConfigError if none is free."""
+    """Return ``port`` or, unless the user ``asked`` for it, the next free port; raise ConfigError if none is free."""
     for one in range(port, min(_HIGHEST_PORT, port + (0 if asked else _PORTS_TRIED)) + 1):
         try:
             with socket.create_server((host, one)):
                 return one
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise ConfigError(f"--host {host} --port {one}: {error.strerror or error}") from None
+                raise ConfigError(f"--host {host} --port {one} cannot be used: {error.strerror or error}") from None
     taken = f"--port {port} is taken by another program: choose another, or leave out --port to get a free one"
     raise ConfigError(taken if asked else f"no port from {port} to {port + _PORTS_TRIED} is free: name one with --port")

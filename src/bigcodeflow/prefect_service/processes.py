@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them: start, recognize, and end them, and no other process."""
+"""Start, recognize and end processes that outlive the command which started them; never end any other process."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ class ProcessIdentity:
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """Identify the process that has this id now; return None if none runs."""
+    """Return the identity of the process that currently has this id; None if no such process runs."""
     with suppress(psutil.Error):
         if psutil.Process(pid).status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD} and (
             started := start_of(pid)
@@ -42,7 +42,7 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:
-    """Start a command in a new session, so that closing the terminal does not end it; None if it ended at once."""
+    """Start a command in a new session, so that it survives the terminal; return None if the command ended at once."""
     with log.open("ab") as output:
         process = Popen(
             command, cwd=folder, env=environment, stdin=DEVNULL, stdout=output, stderr=STDOUT, start_new_session=True
@@ -53,7 +53,7 @@ def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mappi
 
 
 def marked(variable: str, value: str) -> dict[ProcessIdentity, Mapping[str, str]]:
-    """Return environments by process: this user's processes, except the caller, with this value of the variable."""
+    """Return the user's other processes in which ``variable`` has this value, with their environment variables."""
     found: dict[ProcessIdentity, Mapping[str, str]] = {}
     for process in psutil.process_iter():
         if process.pid == os.getpid():

@@ -28,11 +28,11 @@ class Schedule(NamedTuple):
     id: str
     entrypoint: str
     parameters: dict[str, Any]
-    """Parameters of the deployment, overridden by the schedule's own."""
+    """Parameters of the deployment, overridden by those of the schedule."""
 
 
 class PrefectServer(httpx2.Client):
-    """Client of one server's API."""
+    """HTTP client of a Prefect server's API."""
 
     def __init__(self, api_url: str) -> None:
         user, _, password = os.environ.get("PREFECT_SERVER_API_AUTH_STRING", "").partition(":")
@@ -41,24 +41,24 @@ class PrefectServer(httpx2.Client):
         self.api_url = api_url
 
     def home(self) -> str | None:
-        """Return the home folder of the server at this address; None while none answers."""
+        """Return the server's home folder (its PREFECT_HOME); None if no Prefect server answers at the address."""
         try:
             healthy = self.get("/health", timeout=5.0)
             found = self.get("/admin/settings", timeout=5.0)
             if found.status_code == HTTPStatus.UNAUTHORIZED:
                 raise ServiceError(
                     f"the Prefect server at {self.api_url} asks for a password: "
-                    "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD with the value that it was started with"
+                    "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD, with the values of the server"
                 )
             return str(found.raise_for_status().json()["home"]) if healthy.json() is True else None
         except (httpx2.HTTPError, ValueError, KeyError, TypeError):  # not yet, or another program's server
             return None
 
     def make_pool(self, *, execution_runs: int | None) -> None:
-        """Create the work pool, its queue and the limit of model requests, as far as they are missing.
+        """Create the work pool, its queue and the limit of model requests, if they are missing.
 
-        ``execution_runs`` sets the concurrency limit of the queue. None keeps that of an existing queue, which a user
-        may have set in the UI, and gives a new queue the limit 2.
+        ``execution_runs`` sets the concurrency limit of the queue. None keeps the limit of an existing queue, which a
+        user may have set in the UI; a new queue then gets the limit 2.
         """
         self._create("/work_pools/", POOL, {"type": "process", "description": "bigcodeflow's own runs"})
         queues, described = f"/work_pools/{POOL}/queues", "runs that execute samples, and so take all cores"
@@ -78,11 +78,11 @@ class PrefectServer(httpx2.Client):
         return bool(self._send("GET", f"/work_pools/{POOL}")["is_paused"])
 
     def pause_pool(self, *, paused: bool) -> None:
-        """Stop or resume the delivery of runs."""
+        """Pause or resume the work pool, which delivers runs to workers."""
         self._send("PATCH", f"/work_pools/{POOL}", {"is_paused": paused})
 
     def worker_online(self, name: str) -> bool:
-        """Tell if the server has received a recent heartbeat of this worker."""
+        """Tell if the server has recently received a heartbeat of the worker ``name``."""
         found = self._send("POST", f"/work_pools/{POOL}/workers/filter", {})
         return any(worker["name"] == name and worker["status"] == "ONLINE" for worker in found)
 
@@ -116,18 +116,18 @@ class PrefectServer(httpx2.Client):
         self._send("PATCH", f"/deployments/{schedule.deployment_id}/schedules/{schedule.id}", {"active": active})
 
     def unfinished_runs(self, worker: str) -> list[dict[str, Any]]:
-        """Return the runs that a worker started and that, for the server, have not ended."""
+        """Return the runs that a worker started and that the server regards as unfinished."""
         chosen = {"work_pools": {"name": {"any_": [POOL]}}, "flow_runs": {"state": {"type": {"any_": _UNFINISHED}}}}
         runs = self._pages("/flow_runs/filter", chosen)
         return [run for run in runs if (run.get("labels") or {}).get("prefect.worker.name") == worker]
 
     def unfinished_subflows(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the unfinished subflow runs of these runs."""
+        """Return the unfinished subflow runs of the runs ``run_ids``."""
         chosen = {"parent_flow_run_id": {"any_": list(run_ids)}, "state": {"type": {"any_": _UNFINISHED}}}
         return self._pages("/flow_runs/filter", {"flow_runs": chosen})
 
     def set_state(self, run_id: str, kind: str, message: str, *, force: bool = False) -> None:
-        """Propose a state for a run; `force` sets it without Prefect's rules."""
+        """Propose a state for a run; with ``force``, set the state without checking Prefect's rules."""
         state = {"type": kind, "name": kind.capitalize(), "message": message}
         self._send("POST", f"/flow_runs/{run_id}/set_state", {"state": state, "force": force})
 
@@ -140,14 +140,14 @@ class PrefectServer(httpx2.Client):
                 return found
 
     def _create(self, path: str, name: str, body: dict[str, Any]) -> bool:
-        """Create an object of this name; return False if it exists already."""
+        """Create an object called ``name`` on the server; return False if the object exists already."""
         if self._send("GET", f"{path.rstrip('/')}/{name}", absent_is_none=True) is not None:
             return False
         self._send("POST", path, {"name": name, **body})
         return True
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None, *, absent_is_none: bool = False) -> Any:
-        """Send a request and return the response's content; retry while the database is busy (503), as at the start."""
+        """Send a request and return the response's content; retry for a minute while the database is busy (503)."""
         give_up_at = time.monotonic() + _BUSY_SECONDS
         try:
             response = self.request(method, path, json=body)
@@ -164,6 +164,6 @@ class PrefectServer(httpx2.Client):
         if response.is_error:
             raise ServiceError(
                 f"the Prefect server at {self.api_url} refused {method} {response.request.url.path}: "
-                f"{response.status_code} {response.text[:300]}"
+                f"{response.status_code} {response.text[:300]} (`bigcodeflow status` names the server's log)"
             )
         return response.json() if response.content else None

@@ -1,4 +1,4 @@
-"""`up`: start the parts of a service that do not run, and register missing deployments; the rest stays unchanged."""
+"""`up`: start the parts of a service that do not run, and register missing deployments; leave other parts unchanged."""
 
 import os
 import sqlite3
@@ -50,10 +50,10 @@ class StartedService(NamedTuple):
     settings: ServiceSettings
     deployments: int
     schedules: Sequence[bool]
-    """For each schedule, True if it is active."""
+    """True for each active schedule, False for each inactive schedule."""
     execution_runs: int | None
     new: Sequence[str]
-    """Parts that this start started or registered; empty if everything was running."""
+    """Parts that were started or registered; empty if everything was running already."""
     has_explorer: bool
     """True if the explorer runs."""
 
@@ -69,9 +69,9 @@ def start_service(
 ) -> StartedService:
     """Start server, worker and explorer and register the deployments, if not yet done; return when all are ready.
 
-    Relative paths of runs start in ``project``. Settings that are not ``given`` by name are those of the last start, or
-    the defaults. ``execution_runs`` is the number of runs that may execute samples at the same time; ``schedules``
-    switches every schedule on or off, None leaves them as they are.
+    Relative paths of runs start in ``project``. Settings that ``given`` does not contain keep their values of the last
+    start, or their defaults. ``execution_runs`` is the number of runs that may execute samples at the same time.
+    ``schedules`` switches every schedule on or off; None leaves every schedule as it is.
 
     Raises:
         ConfigError: settings that cannot work, or that differ from those of the running server.
@@ -105,7 +105,7 @@ def start_service(
 
 
 def switch_schedules(server: PrefectServer, folder: ServiceFolder, *, active: bool, notify: Notify) -> None:
-    """Switch every schedule on or off; one that is on and whose runs could not start gives notices, such as of keys."""
+    """Switch every schedule on or off; notify of each active schedule whose runs could not start, and why."""
     from bigcodeflow.pipeline.forms import problems_of_form  # takes long to import
 
     found = server.schedules()
@@ -120,7 +120,7 @@ def switch_schedules(server: PrefectServer, folder: ServiceFolder, *, active: bo
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start of the service: its steps, and the data that they share."""
+    """One start of the service: methods for its steps, and the data that the steps share."""
 
     folder: ServiceFolder
     record: ServiceRecord
@@ -143,8 +143,8 @@ class Start:
             self.note("server")
         elif record.prefect_version != installed:
             self.notify(
-                f"the server runs Prefect {record.prefect_version}, installed is {installed}: "
-                "run `bigcodeflow down --wait` and `up` to change over"
+                f"the server runs Prefect {record.prefect_version}, the installed version is {installed}: "
+                "run `bigcodeflow down --wait`, then `bigcodeflow up` to switch"
             )
         with PrefectServer(settings.api_url) as server:
             # Compare the home folder: another server may have taken the port just before ours.
@@ -155,7 +155,7 @@ class Start:
     def worker(self, server: PrefectServer) -> None:
         """Start the worker, unless one runs for this server.
 
-        First mark a former worker's unfinished runs that have no process as crashed, so that they can be retried.
+        First mark unfinished runs of a former worker as crashed if their process has ended: they can then be retried.
         """
         record = self.record
         if (running := record.running("worker")) is not None:
@@ -163,14 +163,14 @@ class Start:
                 return
             processes.end([running])
         if crashed := report_crashed(server, record):
-            self.notify(f"{crashed} runs had lost their process: marked as crashed, so that they can be retried")
+            self.notify(f"{crashed} runs had lost their process: they are marked as crashed and can be retried")
         start = ("--no-prompt", "worker", "start", "--pool", POOL, "--type", "process", "--name", record.worker_name)
         record.worker = self.process("worker", "prefect", *start)
         record.worker_api_url = record.settings.api_url
         self.note("worker")
 
     def deployments(self, server: PrefectServer, names: Collection[str]) -> None:
-        """Register the deployments unless all exist and match the present code and file."""
+        """Register the deployments, unless all exist and match the current code and prefect.yaml."""
         settings = self.record.settings
         file = deployments_file(settings)
         fingerprint = deployments_fingerprint(file, self.project, settings.database)
@@ -183,9 +183,9 @@ class Start:
         self.note("deployments")
 
     def begin_explorer(self) -> bool:
-        """Start the explorer, unless one of this version and store answers; return True if it was started.
+        """Start the explorer, unless an explorer of this version and store answers; return True if it was started.
 
-        It becomes ready while the worker starts, see `finish_explorer`. If it cannot be started, notify the user.
+        The explorer becomes ready while the worker starts, see `finish_explorer`. If the start fails, notify the user.
         """
         record, settings = self.record, self.record.settings
         try:
@@ -205,19 +205,19 @@ class Start:
         return True
 
     def finish_explorer(self, *, is_launched: bool) -> bool:
-        """Wait until a launched explorer is ready; return True if it runs. Without it, the service still works."""
+        """Wait until a launched explorer is ready; return True if it runs. The service also works without it."""
         if not is_launched:
             return self.record.running("explorer") is not None
         try:
             self.wait("explorer", self._explorer_answers)
         except ServiceError as error:
-            self.notify(f"runs go on without the explorer: {error}")
+            self.notify(f"the service goes on without the explorer: {error}")
             return False
         self.note("explorer")
         return True
 
     def _explorer_answers(self) -> bool:
-        """Tell if an explorer of this version and store answers at the address."""
+        """Tell if an explorer of this version and store answers at the explorer's address in the settings."""
         expected = f"bigcodeflow {bigcodeflow.__version__} {self._explored()}"
         with suppress(httpx2.HTTPError):
             url = f"{self.record.settings.explorer_url}/health"
@@ -231,7 +231,7 @@ class Start:
         return place if isinstance(place, str) else str((self.project / user_path(store)).resolve())
 
     def wait(self, name: Part, ready: Callable[[], bool]) -> None:
-        """Wait until a started process is ready; end it and raise ServiceError if that takes too long."""
+        """Wait until a started process is ready; raise ServiceError if it ends, or takes too long (then end it)."""
         began = notified = time.monotonic()
         while not ready():
             now = time.monotonic()
@@ -246,12 +246,12 @@ class Start:
             time.sleep(_POLL_SECONDS)
 
     def note(self, what: str) -> None:
-        """Add a started or registered part to `new`, and write the record."""
+        """Add a started or registered part to ``new``, and write the service's record."""
         self.new.append(what)
         self.folder.write(self.record)
 
     def process(self, name: Part, module: str, *arguments: str) -> processes.ProcessIdentity:
-        """Start a module as a process of the service, with its output in the log of that name."""
+        """Start a module as a process of the service; its output goes to the log ``name``."""
         # Without -P, a package in the project folder would hide an installed one of the same name.
         command = [sys.executable, "-P", "-m", module, *arguments]
         log = self.folder.logs / f"{name}.log"
@@ -263,7 +263,7 @@ class Start:
         return started
 
     def _environment(self) -> dict[str, str]:
-        """Return the environment of the service's processes: the user's variables without `_FOREIGN`, and its own."""
+        """Return variables for the environment of the processes: the user's, except `_FOREIGN`, and the service's."""
         record, home = self.record, self.folder.prefect_home
         variables = {name: value for name, value in os.environ.items() if name not in _FOREIGN} | {
             MARK_VARIABLE: record.service_id,
@@ -294,7 +294,7 @@ class Start:
         return variables
 
     def broken(self, name: Part, what: str) -> ServiceError:
-        """Make an error that says what happened to a process of the service, with the last 8 lines of its log."""
+        """Make the error for a process of the service: its name, ``what`` happened, and the last 8 lines of its log."""
         log = self.folder.logs / f"{name}.log"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
         end = "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
@@ -303,7 +303,7 @@ class Start:
 
 
 def place_database(file: Path) -> None:
-    """Create the SQLite database of a new service as a copy of the one that `keep_database` cached for this Prefect.
+    """Create the SQLite database of a new service from the copy that `keep_database` cached for this Prefect version.
 
     For an empty database, a server runs all of Prefect's migrations, which takes half of its start time. If there is
     no cached copy, do nothing: the server then makes the database.
@@ -313,7 +313,7 @@ def place_database(file: Path) -> None:
 
 
 def keep_database(file: Path) -> None:
-    """Copy a new database, which has no pool and no runs yet, to the cache, unless it has one or is read-only."""
+    """Copy a new database, still without pool and runs, to the cache, unless the cache has a copy or is read-only."""
     if _kept_database().exists():
         return
     with closing(sqlite3.connect(file)) as database, closing(sqlite3.connect(":memory:")) as copy:

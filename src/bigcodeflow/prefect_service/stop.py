@@ -14,7 +14,7 @@ _NOTIFY_EVERY_SECONDS = 30.0
 
 
 def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[str, ...]:
-    """Stop worker, server, explorer and all processes that they started; return which of the three ran.
+    """Stop worker, server, explorer and all processes that they started; return the names of the parts that ran.
 
     With `wait`, runs may finish; else they are cancelled, so that they can be retried after the next start.
     """
@@ -35,8 +35,8 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
 def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
     """Mark the worker's unfinished runs without a process, and their subflows, as crashed; return the number of runs.
 
-    Normally the worker reports that a run's process has died. If the worker or the machine died too, nobody does, and a
-    run that stays Running can neither be retried nor releases its slot in the queue.
+    Normally the worker reports that a run's process has died. If the worker or the machine died too, the run would stay
+    Running: users could not retry the run, and its slot in the queue would stay occupied.
     """
     alive = record.flow_runs()
     dead = [run for run in server.unfinished_runs(record.worker_name) if run["id"] not in alive]
@@ -49,7 +49,7 @@ def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
 
 
 def _stop_runs(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, notify: Notify) -> None:
-    """End runs and worker while the server still records their last states; the pool is paused meanwhile."""
+    """Pause the work pool, end runs and worker while the server can record their states, and resume the pool."""
     try:
         with PrefectServer(record.settings.api_url) as server:
             # Saved first, so that the next start resumes the pool if this process is killed. A pool that a user paused
@@ -72,11 +72,11 @@ def _stop_runs(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, noti
     except ServiceError as error:
         if wait:
             raise
-        notify(f"{error}; stopping without regard to it")
+        notify(f"{error}; the stop goes on without the server")
 
 
 def resume_pool(server: PrefectServer, folder: ServiceFolder, record: ServiceRecord) -> None:
-    """Let the pool deliver runs again if a stop has paused it."""
+    """Resume the work pool, which delivers runs, if a stop of the service has paused it."""
     if record.pool_paused:
         server.pause_pool(paused=False)
         record.pool_paused = False
@@ -89,7 +89,7 @@ def _wait_for_runs(server: PrefectServer, record: ServiceRecord, notify: Notify)
         if time.monotonic() - notified >= _NOTIFY_EVERY_SECONDS:
             notified = time.monotonic()
             names = ", ".join(run["name"] for run in runs) or "one that is about to end"
-            notify(f"waiting for runs: {names} (Ctrl-C leaves all as it is)")
+            notify(f"waiting for runs: {names} (Ctrl-C ends the wait; nothing is stopped)")
         time.sleep(_POLL_SECONDS)
 
 

@@ -1,7 +1,7 @@
 """Vega-Lite specifications of the overview's charts; the page adds fonts and colours of the reader's theme.
 
-Values are shares in percent. Orders are given as domains of scales, not as sorts, which Vega-Lite compiles to
-expressions: expressions contain no data, so a model's name is always only text.
+Values are shares in percent. Orders are given as domains of scales: Vega-Lite would compile sorts to expressions,
+and expressions must contain no data, so that a model's name is always only text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class RangePoint(TypedDict):
 
 
 def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str]) -> Spec:
-    """Specify a dot with a whisker for each point, with one row per name in the given order; runs share the row."""
+    """Return a chart with a row for each of ``names``; each point is a dot, with its interval as a whisker."""
     runs = list(dict.fromkeys(point["run"] for point in points))
     row_height = _ROW_HEIGHT
     encoding: Spec = {"y": _nominal("name", names, axis=_LABELS), "tooltip": _SCORE_TOOLTIP}
@@ -81,7 +81,7 @@ def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str])
 
 
 def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
-    """Specify a cell for each name and run, coloured and labelled by its score: for more runs than MOST_COLOURS."""
+    """Return a chart with a cell for each name and run, coloured and labelled by score; it suits many runs."""
     values = [{**point, "short": f"{point['value']:.0f}"} for point in points]
     places = {"y": _nominal("run", runs, axis=_LABELS), "x": _nominal("name", names, axis=_TOP_LABELS)}
     layer = _coloured_cells({"scheme": "teals", "domain": [0, 100]}, dark="datum.value > 55")
@@ -90,7 +90,7 @@ def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], 
 
 
 def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
-    """Specify a cell for each pair of names, coloured by the difference of row and column.
+    """Return a chart with a cell for each pair of names, coloured by its value, the row's score less the column's.
 
     ``cells`` have the keys row, column, value (in percentage points), short (text in the cell) and note.
     """
@@ -111,9 +111,9 @@ def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str
 
 
 def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
-    """Specify a dot with a whisker for each point, one row per point in the given order.
+    """Return a chart with a dot and its interval (whisker) for each point, one row per point in the given order.
 
-    With ``zero`` there is a line at 0, and points with different notes differ in colour and shape.
+    With ``zero``, the chart has a line at 0, and points with different notes differ in colour and shape.
     """
     rows = _nominal("name", [point["name"] for point in points], axis={**_LABELS, "labelExpr": _ELIDED_PAIR})
     ends = (_number("low", "95 % from"), _number("high", "to"))
@@ -132,7 +132,7 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
 def stacked_shares(
     points: Sequence[Mapping[str, Any]], *, title: str, runs: Sequence[str], parts: Sequence[str]
 ) -> Spec:
-    """Specify a bar per run, made of parts, in the given orders; points have run, part, value in percent, and count."""
+    """Return a chart with a bar per run, made of ``parts``; ``points`` have run, part, value in percent, and count."""
     order = {part: number for number, part in enumerate(parts)}
     encoding = {
         "y": _nominal("run", runs, axis=_LABELS),
@@ -147,9 +147,9 @@ def stacked_shares(
 
 
 def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | None:
-    """Specify a line with whiskers for each run, over the number ``x``: k of pass@k, or a temperature.
+    """Return a chart with a line and intervals for each run, over the number ``x``: k of pass@k, or a temperature.
 
-    Returns None for more than MOST_COLOURS runs: the table below shows them.
+    Return None for more than MOST_COLOURS runs, which only the table below the chart shows.
     """
     if len({point["run"] for point in points}) > MOST_COLOURS:
         return None
@@ -159,7 +159,7 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | N
 
 
 def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str], domain: tuple[float, float]) -> Spec:
-    """Specify a line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC.
+    """Return a chart with a line and intervals for each run over time; ``x`` is in milliseconds since 1970, UTC.
 
     ``domain`` is the range of scores on the axis, in percent, which charts of one page share.
     """
@@ -179,7 +179,7 @@ def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str], doma
 
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
-    """Specify a labelled dot with a whisker for each run, over the amount ``x``."""
+    """Return a chart with a labelled dot and its interval for each run, over the amount ``x``, such as the cost."""
     value, name = _score_axis("value", title), {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}
     encoding = {
         "x": {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": True}},
@@ -192,7 +192,7 @@ def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
 
 
 def histogram(counts: Mapping[str, int], *, title: str, x_title: str) -> Spec:
-    """Specify a column for each name, in the given order; its height is the count."""
+    """Return a chart with a column for each name, in the given order; its height is the count."""
     encoding = {
         "x": _nominal("name", list(counts), title=x_title, axis={"labelAngle": 0, "labelOverlap": True}),
         "y": {"field": "count", "type": "quantitative", "title": title, "axis": {"tickMinStep": 1}},
@@ -214,7 +214,7 @@ def _chart(values: Sequence[Any], title: str, **parts: Any) -> Spec:
 
 
 def _lines(points: Sequence[ScorePoint], title: str, x: Spec, runs: Sequence[str], tooltip: Sequence[Spec]) -> Spec:
-    """Return a chart of a line with whiskers for each run."""
+    """Return a chart with a line and whiskers for each run."""
     color = _nominal("run", runs, legend={**_LEGEND, "orient": "bottom"})
     line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
     encoding = {"x": {"field": "x", **x}, "color": color, "tooltip": tooltip}
@@ -226,7 +226,7 @@ def _layer(mark: Spec, **encoding: Any) -> Spec:
 
 
 def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
-    """Return layers of whiskers from low to high and of dots at value; ``shared`` encodings apply to both."""
+    """Return two layers: whiskers from 'low' to 'high', and dots at 'value'; both have the ``shared`` encodings."""
     low = {"field": "low", **_PERCENT, "scale": scale, "title": title}
     return [
         _layer(_WHISKER, x=low, x2={"field": "high"}, **shared),
@@ -235,7 +235,7 @@ def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
 
 
 def _coloured_cells(scale: Spec, *, dark: str) -> list[Spec]:
-    """Return layers of cells, coloured by the field value and labelled with the field short.
+    """Return layers of cells, which are coloured by their field 'value' and labelled with their field 'short'.
 
     The label is white where the Vega expression ``dark`` is true, else dark.
     """

@@ -44,17 +44,17 @@ _IN_POINTS = {"difference": "difference, points"}
 
 
 def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
-    """Load each run in its first variant and sanitizer, which represents the run in charts."""
+    """Load each run with its first variant and sanitizer, which represent the run in charts."""
     return load_runs([RunRef(run.recorded, run.label, *run.kinds[0]) for run in runs])
 
 
 def compared(
     runs: Sequence[ReportedRun], leads: Sequence[ComparedRun], *, sliced: bool = True, best_first: bool = True
 ) -> Comparison | ArtifactError | None:
-    """Compare runs of a board; return the error if that is impossible, and None for a single run.
+    """Compare the runs of a board; return the error if the runs cannot be compared, and None for a single run.
 
-    ``best_first`` sorts the runs by score; otherwise they keep the given order. ``sliced`` also compares them on
-    slices, for at most MOST_COLOURS runs.
+    ``best_first`` sorts the runs by score; otherwise the order of ``leads`` is kept. ``sliced`` also compares the runs
+    on slices of the tasks, for at most MOST_COLOURS runs.
     """
     if len(leads) < 2:  # noqa: PLR2004 - a comparison
         return None
@@ -67,7 +67,7 @@ def compared(
 
 
 def comparison_sections(found: Comparison | ArtifactError | None) -> list[Section]:
-    """Return the sections of the comparison, or a section that says why the runs cannot be compared."""
+    """Return the sections of a comparison, or one that says why runs cannot be compared; none if ``found`` is None."""
     if found is None:
         return []
     if isinstance(found, ArtifactError):
@@ -86,9 +86,9 @@ def rates(leads: Sequence[ComparedRun]) -> Section:
 
 
 def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section | None:
-    """Return the section on scores in the subset hard and outside, by number of libraries, and by prompt length.
+    """Return the section on scores by traits of tasks: hard or not, number of libraries, length of the prompt.
 
-    Returns None if no run has a score on such a part of its tasks.
+    Return None if no trait splits the tasks of a run into parts with scores.
     """
     k = smallest_k(runs)
     drawn: list[ScorePoint] = []
@@ -112,7 +112,7 @@ def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section
 
 
 def variants(runs: Sequence[ReportedRun]) -> Section | None:
-    """Return the section on differences of a run's variants and sanitizers; None if no run has several."""
+    """Return the section on differences between variants and sanitizers of a run; None if no run has several."""
     tables = {}
     for run in runs:
         if len(run.kinds) > 1:
@@ -134,7 +134,7 @@ def variants(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def _best_first(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
-    """Sort runs by the mean over tasks of the share of samples that pass, the highest first."""
+    """Sort runs by the mean of their tasks' shares of passing samples, the highest first."""
     shares = {run.label: [task.share for task in run.tasks.values() if task.n_judged] for run in runs}
     return sorted(runs, key=lambda run: (-fmean(shares[run.label] or [0.0]), run.label))
 
@@ -250,7 +250,7 @@ def _grids(found: Comparison) -> Iterator[Section]:
 
 
 def _grid_curve(grid: Grid, k: int) -> Spec | None:
-    """Draw scores over the parameter with most numbers, a line per setting of the others; None if no number varies."""
+    """Return a chart of scores over the numeric parameter with most values; None if no numeric parameter varies."""
     values = [
         {setting.values[index] for setting in grid.settings if isinstance(setting.values[index], int | float)}
         for index in range(len(grid.parameters))

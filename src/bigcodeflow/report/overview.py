@@ -63,11 +63,11 @@ class Section:
     """Subset and split that the section is about, if the report has several of them; else empty."""
 
     def of_board(self, board: str) -> Self:
-        """Return the same section with a board, which also becomes part of its name."""
+        """Return a copy of the section for the board titled ``board``; the title also becomes part of its name."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
 
     def without(self, *headings: str) -> Self:
-        """Return the same section without these columns of its table, such as 'run' on a page about one run."""
+        """Return a copy of the section without these table columns, such as 'run' on a page about one run."""
         kept = [index for index, column in enumerate(self.table.columns) if column.heading not in headings]
         columns, *rows = [[cells[index] for index in kept] for cells in (self.table.columns, *self.table.rows)]
         return replace(self, table=replace(self.table, columns=columns, rows=rows))
@@ -102,7 +102,7 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
 
 
 def records(runs: Sequence[ReportedRun]) -> Section:
-    """Return the section that names the store's record of each run."""
+    """Return the section that lists the runs with the names of their records in the store."""
     rows = []
     for run in runs:
         of = run.recorded
@@ -131,7 +131,7 @@ def tiles(run: ReportedRun) -> list[dict[str, str]]:
 
 
 def pass_at_k(runs: Sequence[ReportedRun]) -> Section | None:
-    """Return the section of scores over k; None if there are scores for fewer than two k."""
+    """Return the section with pass@k as a curve over k; None if there are scores for fewer than two values of k."""
     rows = [(run, row) for run in runs for row in run.of_lead("pass@k") if not math.isnan(row["value"])]
     if len({row["k"] for _, row in rows}) < 2:  # noqa: PLR2004 - a curve needs two points
         return None
@@ -158,7 +158,7 @@ def reliability(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def by_traits(runs: Sequence[ReportedRun]) -> tuple[Section | None, Section | None]:
-    """Return the section of scores by domain and that of scores by library; each is None without scores."""
+    """Return two sections: scores by domain, and scores by library; a section without scores is None."""
     lead = "A task counts in each of its"
     return (
         _by_slice(runs, "domain", "Domains", f"{lead} domains."),
@@ -167,7 +167,7 @@ def by_traits(runs: Sequence[ReportedRun]) -> tuple[Section | None, Section | No
 
 
 def _by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most: int | None = None) -> Section | None:
-    """Return the section of scores by domain or library, slices with most tasks first; None without scores."""
+    """Return the section of scores by domain or library, those with most tasks first; None if there are no scores."""
     k = smallest_k(runs)
     rows = []
     for run in runs:
@@ -213,7 +213,7 @@ def failure_kinds(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def solve_rates(rates: Sequence[Row]) -> Section | None:
-    """Return the section on tasks by solve rate, from rows of solve_rates.sql; None if no task has several samples."""
+    """Return the section on solve rates, from rows of solve_rates.sql; None if every task has only one sample."""
     if not rates or max(row["n_samples"] for row in rates) < 2:  # noqa: PLR2004 - of one sample all rates are 0 or 1
         return None
     counts = dict.fromkeys(("0", *_BINS, "100"), 0)
@@ -236,7 +236,7 @@ def solve_rates(rates: Sequence[Row]) -> Section | None:
 
 
 def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
-    """Return the section on tokens, cost and time, as far as known, from a row of usage.sql per run."""
+    """Return the section on tokens, cost and time of the runs; ``used`` has a row of usage.sql for each run."""
     rows: list[list[str]] = []
     points: list[ScorePoint] = []
     k = smallest_k(runs)
@@ -269,7 +269,7 @@ def samples_link(text: str, **filters: str) -> Cell:
 
 
 def score_point(name: str, run: str, value: float, ends: Sequence[float | None] | None, n_tasks: int) -> ScorePoint:
-    """Convert a score in 0..1 to a chart point in percent; ``ends`` are those of its 95 % interval, if known."""
+    """Convert a score in 0..1 to a chart point in percent; ``ends`` are the limits of its 95 % interval, if known."""
     low, high = (None if end is None else 100 * end for end in ends or (None, None))
     return {"name": name, "run": run, "value": 100 * value, "low": low, "high": high, "tasks": n_tasks}
 
@@ -284,7 +284,7 @@ def point_table(points: Sequence[ScorePoint]) -> Table:
 
 
 def slice_chart(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
-    """Draw scores on slices: dots with whiskers for up to MOST_COLOURS runs, a heat map for more."""
+    """Return a chart of scores on slices of the tasks: dots with intervals for few runs, a heat map for many."""
     if len(runs) > charts.MOST_COLOURS:
         return charts.heat_map(points, title=title, names=names, runs=runs)
     return charts.intervals(points, title=title, names=names)

@@ -31,7 +31,7 @@ class ReportedRun:
     """Pairs of variant and sanitizer that were judged, calibrated first; the first represents the run in charts."""
 
     def of_lead(self, metric: str, slice_kind: str = "all") -> list[Row]:
-        """Return the rows of a metric for the first of `kinds`."""
+        """Return the rows of a metric for the run's first variant and sanitizer."""
         lead = (metric, slice_kind, *self.kinds[0])
         return [
             row for row in self.metrics if (row["metric"], row["slice_kind"], row["variant"], row["sanitizer"]) == lead
@@ -42,7 +42,7 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
     """Select runs by name, each run once, in the order of the names.
 
     A name is an argument of :func:`find_run`, or a pattern such as ``sweep+*``, which selects the latest record of each
-    run whose name matches. Raises ArtifactError if a name fits no run.
+    run whose name matches. Raise ArtifactError if no run matches a name.
     """
     chosen: dict[str, RecordedRun] = {}
     for name in names:
@@ -54,22 +54,22 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
             )
         if not fitting:
             raise ArtifactError(
-                f"{store_root}: no recorded run's name fits {name!r}: "
-                "name one that it has, or run `bigcodeflow run` first"
+                f"{store_root}: no recorded run matches the name {name!r}: "
+                "name a run of this store, or run `bigcodeflow run` first"
             )
         chosen |= {run.record: run for run in fitting}
     return labelled([reported_run(run) for run in chosen.values()])
 
 
 def labelled(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
-    """Return the runs with labels that distinguish them."""
+    """Return the runs with new labels, which distinguish the runs from one another."""
     lead_kinds = ([run.kinds[0][place] for run in runs] for place in (0, 1))
     labels = titles([run.recorded for run in runs], *lead_kinds)
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
 def reported_run(run: RecordedRun) -> ReportedRun:
-    """Read a run's metrics, and label it by its title; raise ArtifactError if nothing was judged."""
+    """Return a run with its metrics, labelled by its title; raise ArtifactError if no sample was judged."""
     metrics = run.metrics()
     kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(metrics, "sample_count")})
     if not kinds:

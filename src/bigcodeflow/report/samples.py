@@ -44,7 +44,7 @@ Task = list[SampleDetail]
 
 
 class Part(NamedTuple):
-    """A part of a sample's page."""
+    """A titled part of a sample's page, such as the prompt, a program or a trace."""
 
     title: str
     form: str
@@ -53,7 +53,7 @@ class Part(NamedTuple):
     first_line: int
     """Number of the first line; 0: show no line numbers."""
     beside: bool
-    """True: a wide page shows it next to the other part of a pair, trace and source of a failing test."""
+    """True if a wide page shows the part next to its counterpart: trace and source of a failing test form a pair."""
     text: str
 
 
@@ -83,25 +83,25 @@ TEXT_LIMITS = (
 
 
 class PackedSamples(NamedTuple):
-    """Packs as they are written in the page."""
+    """Compressed samples as texts (packs), in the form in which the page contains them."""
 
     listed: str
-    """Pack of the columns of all samples that lists and searches read."""
+    """Pack of the index: the columns of all samples that lists and searches read."""
     tasks: list[str]
-    """Packs of the tasks, in the order of the index."""
+    """Packs of the samples of each task, in the order of the index."""
     limit: TextLimit
-    """Limit to which texts are cut: the largest that keeps the size."""
+    """Limit to which texts are cut: the largest of TEXT_LIMITS with which the page is small enough."""
 
     @property
     def size(self) -> int:
-        """Size of these texts on the page, in bytes; all are ASCII."""
+        """Size of the packs on the page in bytes; packs are ASCII texts."""
         return len(self.listed) + sum(map(len, self.tasks))
 
 
 def pack_samples(connection: "DuckDBPyConnection", runs: Sequence[ReportedRun], *, max_bytes: int) -> PackedSamples:
-    """Pack all samples of the runs and their index into ``max_bytes``; cut texts only as much as necessary.
+    """Compress the runs' samples and their index to at most ``max_bytes``; cut texts only as much as necessary.
 
-    The smallest limit removes all texts of samples; if that is still too large, the packs are returned anyway.
+    The smallest text limit removes all texts of samples; if the result is still too large, it is returned anyway.
     """
     # Stored in the order of the query, so that the joins are computed once and each later read is a scan.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('report/explored_samples')}")
@@ -190,7 +190,7 @@ def notices(detail: SampleDetail) -> list[str]:
 
 
 def steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
-    """Return the stages of the sample, each with its name, duration and result."""
+    """Return the steps of a sample (answered, sanitized, executed, judged), each as name, duration and result."""
     verdict, answer = detail.verdict, detail.row
     found = []
     if answer["provider"] not in (None, "imported"):
@@ -218,9 +218,9 @@ def steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
 
 
 def parts(detail: SampleDetail, *, portable: bool = False) -> Iterator[Part]:
-    """Yield the parts of the sample's page: what `inspect` shows, all tests and the reasoning; no empty texts.
+    """Yield the parts of the sample's page: those of `inspect`, all tests, the reasoning; empty parts are left out.
 
-    ``portable`` is that of `sections`.
+    ``portable`` leaves out the sanitizer's diff and the command with this machine's paths, see `sections`.
     """
     for title, text, form, first_line in sections(detail, portable=portable):
         failed = bool(detail.failing_tests) and title.endswith((": fail", ": error"))
@@ -255,7 +255,7 @@ def _methods(test: str) -> Mapping[str, tuple[int, str]]:
 
 
 def cause_of(row: Mapping[str, Any]) -> str:
-    """Return in one line why a sample did not pass: the test and its exception, or how the sandbox ended."""
+    """Return one line on why a sample did not pass: the test and its exception, or how the sandbox ended."""
     if row["status"] == "pass":
         return ""
     trace, test = row["module_trace"], ""

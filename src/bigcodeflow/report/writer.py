@@ -45,7 +45,7 @@ class WrittenReport(NamedTuple):
     text_limit: TextLimit
     """Maximum number of characters of samples' texts."""
     texts_were_cut: bool
-    """True if ``max_bytes`` required a smaller limit than the default limit."""
+    """True if ``max_bytes`` required a smaller text limit than the default."""
 
 
 def write_report(
@@ -58,9 +58,9 @@ def write_report(
 ) -> WrittenReport:
     """Write a self-contained HTML file about the runs, atomically.
 
-    It loads nothing from elsewhere: scripts, styles, charts and all samples are inside. Texts of samples are cut so
-    that the file has at most ``max_bytes``, if possible. Without a given comparison, the runs of each board are
-    compared here. Further ``sections`` are last in the overview.
+    The file contains all scripts, styles, charts and samples. Texts of samples are cut so that the file has at most
+    ``max_bytes``, if possible. If ``comparison`` is None, the runs of each board are compared. ``sections`` are added
+    at the end of the overview.
     """
     if not runs:
         raise ArtifactError("a report needs a run: name one, see `bigcodeflow report --help`")
@@ -107,7 +107,7 @@ def _place(run: RecordedRun) -> str:
 
 
 def _made(limit: TextLimit) -> str:
-    """Return when the report was written, and how its texts were cut."""
+    """Return sentences for the page: when the report was written, and how its texts were cut."""
     failed, passed = (f"at {most:,} characters" if most else "away whole" for most in limit)
     cut = failed if failed == passed else f"{failed}, of those that pass {passed}"
     moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
@@ -119,7 +119,7 @@ def _made(limit: TextLimit) -> str:
 def _sections(
     runs: Sequence[ReportedRun], connection: "DuckDBPyConnection", comparison: Comparison | None
 ) -> list[Section]:
-    """Return the sections, separately for each board of each benchmark: only its scores can be ranked."""
+    """Return the overview's sections, separately for each board, since only scores of the same board can be ranked."""
     boards: dict[str, list[int]] = {}
     has_others = len({run.recorded.benchmark for run in runs}) > 1
     for index, run in enumerate(runs):
@@ -138,9 +138,9 @@ def _sections(
 def _of_board(
     every: Sequence[ReportedRun], indexes: Sequence[int], connection: "DuckDBPyConnection", given: Comparison | None
 ) -> list[Section]:
-    """Return the sections about the runs at ``indexes``, which are those of a board.
+    """Return the sections about a board; its runs are those at ``indexes`` in ``every``.
 
-    Without a given comparison they are compared here; a given one is shown here only if the report has one board.
+    If ``given`` is None, the runs are compared; a given comparison is shown only if the report has a single board.
     """
     runs = [every[index] for index in indexes]
     leads = comparisons.lead_runs(runs)
@@ -163,9 +163,9 @@ def _of_board(
 
 
 def template_environment(*folders: Path, place: Callable[[str], str]) -> "Environment":
-    """Return the environment of templates in the folders, and of those that the report and the explorer share.
+    """Return the Jinja environment for the templates in ``folders`` and the templates of report and explorer.
 
-    ``place`` converts a link in a section's table to an address of the page; it returns '' if there is none.
+    ``place`` converts a link in a section's table to an address, or to '' if the page lacks the link's target.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -188,9 +188,9 @@ def render_page(
 ) -> bytes:
     """Render the whole file as UTF-8; ``shown`` has the tiles, the sections and the subtitle of the overview.
 
-    It contains untrusted text only as escaped text, as JSON with escaped markup characters, or in base64. The content
-    security policy forbids requests, and all scripts except the two whose hashes it names; the page's scripts set text,
-    not markup.
+    The page contains untrusted text only as escaped text, as JSON with escaped markup characters, or in base64. The
+    content security policy forbids requests, and all scripts except two, which it names by hash; the page's scripts
+    set text, not markup.
     """
     from jinja2.utils import htmlsafe_json_dumps
 

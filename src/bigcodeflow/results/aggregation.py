@@ -1,4 +1,4 @@
-"""Compute metrics from verdicts: SQL in ``sql/`` counts, :mod:`bigcodeflow.results.statistics` estimates."""
+"""Compute metrics from verdicts: SQL in ``sql/`` counts samples, :mod:`~bigcodeflow.results.statistics` estimates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -35,7 +35,7 @@ _SCORES_OF_K: Mapping[str, Callable[[int, int, int], float]] = {
 
 
 class GroundTruthFailure(NamedTuple):
-    """A task that cannot be judged here, because its reference solution does not pass."""
+    """A task that cannot be judged in this environment, because its reference solution does not pass."""
 
     task_id: str
     status: str
@@ -55,26 +55,26 @@ def aggregate(
     exclude_quarantined: bool = False,
     parts: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
-    """Compute the metrics of a run over the given tasks; ignore verdicts of other tasks.
+    """Compute the metrics of a run over the tasks in the table ``tasks``; ignore verdicts of other tasks.
 
     Columns: see METRICS. Metrics: ``pass@k`` over all tasks, ``pass@k_judgeable`` over the tasks whose ground truth
     passes, ``sample_count`` and ``sample_share`` of each status, failure kind and solution flag,
-    ``infra_error_count`` (samples that were not judged and are in no score) and ``ground_truth_rate``. A k has rows
-    only if every task was given k samples. If every task was given several samples, over the tasks of ``pass@k``:
-    ``avg@n``, ``bayes@n`` and, for each k above 1, ``pass^k``, ``g_pass@k_0.5``, ``g_pass@k_0.75`` and ``mg_pass@k``.
-    If samples were executed again, ``rerun_count`` and ``flaky_count``;
-    if ground truths passed only in a confirmation, ``ground_truth_flaky_count``. If the results of the ground truths
-    are not known (None), ``pass@k_judgeable`` and the metrics of ground truths are left out.
+    ``infra_error_count`` (samples that were not judged and are in no score) and ``ground_truth_rate``. Scores for a
+    value in ``k`` exist only if every task was given at least k samples. If every task was given several samples, the
+    metrics ``avg@n``, ``bayes@n`` and, for each k above 1, ``pass^k``, ``g_pass@k_0.5``, ``g_pass@k_0.75`` and
+    ``mg_pass@k`` are added, over the tasks of ``pass@k``. If samples were executed again, there are ``rerun_count`` and
+    ``flaky_count``; if ground truths passed in only some of their executions, ``ground_truth_flaky_count``. If
+    ``ground_truth`` is None, ``pass@k_judgeable`` and the metrics of ground truths are left out.
 
-    If some of the tasks are quarantined: ``quarantined_task_count`` and, in addition to the scores over all tasks,
-    ``pass@k_unquarantined``. If they are excluded: ``excluded_task_count``; ``pass@k`` and ``pass@k_judgeable`` then
-    leave them out, and ``pass@k_with_quarantined`` is ``pass@k`` with them.
+    If tasks are in ``quarantined``, there are ``quarantined_task_count``, and ``pass@k_unquarantined``: the score
+    without these tasks. With ``exclude_quarantined``, there are ``excluded_task_count`` and ``pass@k_with_quarantined``
+    instead: ``pass@k`` and ``pass@k_judgeable`` leave these tasks out, ``pass@k_with_quarantined`` counts them.
 
-    For each of ``parts``, name → prefix of test methods, ``pass@k:NAME`` is the score of the tests with that prefix.
+    ``parts`` maps NAME to a prefix: for ``pass@k:NAME``, only test methods with this prefix decide if a sample passes.
 
     Raises:
-        ExecutionError: a sample without verdict or with several, or a task without ground truth.
-        ArtifactError: a table that cannot be read.
+        ExecutionError: a sample has no verdict or several verdicts, or a task has no verdict of its ground truth.
+        ArtifactError: a table cannot be read.
     """
     paths = {"tasks": tasks, "verdicts": verdicts, "solutions": solutions}
     truths = {"ground_truth": ground_truth} if ground_truth else {}
@@ -103,13 +103,13 @@ def aggregate(
 
 
 def ground_truth_failures(ground_truth: Path) -> list[GroundTruthFailure]:
-    """Return the tasks whose ground truth does not pass here, with status and failure kind, by task number."""
+    """Return the tasks whose ground truth does not pass, with status and failure kind, sorted by task number."""
     with models.sources(ground_truth=ground_truth) as connection:
         return [GroundTruthFailure(**row) for row in models.rows_of(connection, "ground_truth_failures")]
 
 
 def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
-    """Raise ExecutionError if a verdict is missing or doubled: the scores would be wrong without a sign of it."""
+    """Raise ExecutionError if a solution or verdict is missing or duplicated, as the scores would be silently wrong."""
     problems = models.rows_of(connection, "integrity")
     if not problems:
         return
@@ -117,7 +117,7 @@ def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
     where = "".join(
         f", {name} {first[name]}" for name in ("sample_index", "variant", "sanitizer") if first[name] is not None
     )
-    more = f" and {len(problems) - 1:,} more like it" if len(problems) > 1 else ""
+    more = f" (further problems: {len(problems) - 1:,})" if len(problems) > 1 else ""
     raise ExecutionError(
         f"{verdicts}: task {first['task_id']}{where} {first['problem']}{more}: "
         "run the execution stage again over the same tasks and solutions"
@@ -132,9 +132,9 @@ def _create_quarantine(
     judgeable: bool,
     parts: Mapping[str, str],
 ) -> None:
-    """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks of each.
+    """Create the table ``quarantined_tasks``, and the table ``score_metrics`` with one row per score to compute.
 
-    A score's ``prefix`` is that of the tests that decide; if it is empty, the verdict's status decides.
+    A row says which tasks count. With a ``prefix``, only test methods with this prefix decide if a sample passes.
     """
     connection.execute(
         "CREATE TEMP TABLE quarantined_tasks AS SELECT DISTINCT unnest($ids::VARCHAR[]) AS task_id",
@@ -171,7 +171,7 @@ def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
 
 
 def _several_sample_rows(row: Row, wanted: Sequence[int]) -> Iterator[Row]:
-    """Yield a slice's scores that need several samples per task; skip each k for which no task has k judged samples."""
+    """Yield a slice's scores over several samples per task: avg@n, and pass^k etc. for each usable k above 1."""
     tasks = list(zip(row["judged"], row["passed"], strict=True))
     n_samples = sum(row["judged"])
     shares = [passed / judged for judged, passed in tasks]

@@ -1,4 +1,4 @@
-"""Result files in the original evaluator's formats, see docs/formats.md."""
+"""Result files in the formats of BigCodeBench's original evaluator; see docs/formats.md."""
 
 import math
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ FAILING_OUTCOMES = ("fail", "error", "missing")
 def write_eval_results(
     out: Path, *, tasks: Path, solutions: Path, verdicts: Path, variant: str, sanitizer: str, evaluated_at: datetime
 ) -> Path:
-    """Write ``<stem>_eval_results.json`` of one variant and sanitizer, and return its path.
+    """Write the verdicts of one variant and sanitizer to ``out`` as ``<stem>_eval_results.json``; return the path.
 
-    A sample that was not judged keeps the status ``infra_error``, which the original does not have: as "fail" it could
-    not be distinguished from a real failure. Raises ArtifactError if there are no verdicts, or a solution is missing.
+    A sample that was not judged has the status ``infra_error``, which the original format lacks: "fail" would look
+    like a real failure. Raises ArtifactError if there are no verdicts, or the solution of a verdict is missing.
     """
     tables = RunTables({"tasks": tasks, "solutions": solutions, "verdicts": verdicts})
     with open_tables([tables]) as connection:
@@ -36,7 +36,7 @@ def write_eval_results(
     if not rows:
         raise ArtifactError(
             f"{verdicts}: has no verdict of variant {variant}, sanitizer {sanitizer} for the tasks in {tasks}: "
-            "export one that the run has, or run the execution stage with it"
+            "export a variant and sanitizer that the run has, or run the execution stage with these settings"
         )
     results: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -56,12 +56,12 @@ def write_eval_results(
 def write_pass_at_k(
     out: Path, *, metrics: pa.Table, ground_truth: Path, model: str, variant: str, sanitizer: str, selection: str = ""
 ) -> Path:
-    """Write ``<stem>_pass_at_k.json`` of one variant and sanitizer, and return its path.
+    """Write the scores of one variant and sanitizer to ``out`` as ``<stem>_pass_at_k.json``; return the path.
 
-    Keys: ``pass@1`` (and each further k reported), ``model``, ``split``, ``subset``, ``calibrated``, ``gt_pass_rate``,
+    Keys: ``pass@1`` (and ``pass@k`` for further k), ``model``, ``split``, ``subset``, ``calibrated``, ``gt_pass_rate``,
     ``failed_tasks``; ``infra_error_count`` only if some samples were not judged, ``excluded_task_count`` only if
     quarantined tasks were left out of the scores, ``selection`` only if some tasks were not selected. A score is null
-    if no task has enough samples for it.
+    if no task has k judged samples.
     """
     overall = [row for row in metrics.to_pylist() if row["slice_kind"] == "all"]
     ours = [row for row in overall if (row["variant"], row["sanitizer"]) == (variant, sanitizer)]
@@ -69,7 +69,7 @@ def write_pass_at_k(
     if "sample_count" not in counts:
         raise ArtifactError(
             f"metrics have no row of variant {variant}, sanitizer {sanitizer}, so {out.name} cannot be written: "
-            "export one that the run has, or run the execution stage with it"
+            "export a variant and sanitizer that the run has, or run the execution stage with these settings"
         )
     scores = sorted((row["k"], row["value"]) for row in ours if row["metric"] == "pass@k")
     infra_errors = int(counts["infra_error_count"]["value"])
@@ -92,7 +92,7 @@ def write_pass_at_k(
 
 
 def failure_details(verdict: Mapping[str, Any]) -> dict[str, str]:
-    """Map each failing test, or 'ALL' for the whole module, to its trace, in the form of the original's files."""
+    """Map each failing test's name to its trace, as in the original's files; the name 'ALL' means the whole module."""
     if verdict["status"] in {"pass", "timeout"}:  # the original writes no details for these
         return {}
     if verdict["module_trace"]:

@@ -1,4 +1,4 @@
-"""Format titles of runs and scores, as text and as JSON; rows are those of a METRICS table."""
+"""Format titles and scores of runs as text, JSON and CSV; a ``Row`` of scores is a row of a METRICS table."""
 
 import csv
 import dataclasses
@@ -36,7 +36,7 @@ TASK_VARIANTS = "variants of tasks"
 
 
 class Model(NamedTuple):
-    """A model's name, and its revision if that is not 'main'."""
+    """A model's name and revision; ``revision`` is None for 'main', or if no revision is given."""
 
     name: str
     revision: str | None
@@ -57,7 +57,7 @@ def named_model(text: str) -> Model:
 
 
 def board_title(subset: str, split: str, *details: str, benchmark: str = "") -> str:
-    """Return the title of a board: benchmark, subset, split and details, if not empty, as in 'hard · instruct'.
+    """Return a board's title: the non-empty texts of benchmark, subset, split and details, as in 'hard · instruct'.
 
     A board is a set of runs whose scores can be ranked together.
     """
@@ -65,7 +65,7 @@ def board_title(subset: str, split: str, *details: str, benchmark: str = "") -> 
 
 
 def title_of(model: str, subset: str, split: str, *details: str, benchmark: str = "") -> str:
-    """Return the title of a run, such as 'gpt-4o · hard · instruct', followed by the details that are not empty.
+    """Return the title of a run, such as 'gpt-4o · hard · instruct', followed by the non-empty ``details``.
 
     A control's name from a sweep, such as oracle-instruct-hard, is shortened to oracle.
     """
@@ -79,7 +79,7 @@ def title_of(model: str, subset: str, split: str, *details: str, benchmark: str 
 
 
 def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> list[str]:
-    """Make titles unique: append details to titles that several runs share, until they differ.
+    """Make titles unique: append details to titles that several runs share, until the titles differ.
 
     ``details`` holds the kinds of detail, the most important first, each with one text per run.
     """
@@ -101,7 +101,7 @@ def without_board(title: str, board: str) -> str:
 
 
 def fits(wanted: str, text: str) -> bool:
-    """Tell if ``text`` equals ``wanted``, which may be elided in the middle as tables do it."""
+    """Tell if ``text`` equals ``wanted``; an ellipsis in ``wanted``, as in names that tables shorten, fits any text."""
     head, cut, tail = wanted.partition(ELLIPSIS)
     if not cut or not head or not tail:
         return wanted == text
@@ -127,7 +127,7 @@ def json_text(value: Any) -> str:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return CSV with headings and one line per row; None is an empty cell, other names than columns are left out."""
+    """Return CSV with headings and a line per row; None becomes an empty cell, keys not in ``columns`` are left out."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -136,23 +136,23 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def cause_line(trace: str) -> str:
-    """Return the exception line of a traceback, else the first unindented line of the text; empty if there is none."""
+    """Return a traceback's exception line, else the first unindented line of ``trace``; return '' if there is none."""
     lines = (line for line in trace.splitlines() if line.strip() and not line[0].isspace())
     return exception_line(trace) or next((line for line in lines if not line.startswith("Traceback (")), "")
 
 
 def numbers(*headings: str) -> list[Column]:
-    """Return right-aligned columns with these headings."""
+    """Return a right-aligned table column for each heading."""
     return [Column(heading, "right") for heading in headings]
 
 
 def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
-    """Return the rows of one metric over all tasks."""
+    """Return the rows of ``metric`` over all tasks, without rows of slices such as domains."""
     return (row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric)
 
 
 def without_equal_raw(rows: Sequence[Row]) -> Sequence[Row]:
-    """Leave out raw rows of sanitizers whose every raw metric equals the calibrated one."""
+    """Return the rows; for each sanitizer, leave out variant raw if all its metrics equal those of calibrated."""
     found: dict[tuple[str, str], dict[tuple[Any, ...], str]] = {}
     for row in rows:
         metric = (row["metric"], row["k"], row["slice_kind"], row["slice"])
@@ -162,7 +162,7 @@ def without_equal_raw(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def scores_of(rows: Sequence[Row]) -> list[tuple[str, Row, Row | None]]:
-    """Return name and row of pass@k and of its parts over all tasks, each with its row for judgeable tasks."""
+    """Return (name, row, row over judgeable tasks or None) of each pass@k and pass@k:NAME score over all tasks."""
     judgeable = {("pass@k", *identity(row)): row for row in overall(rows, "pass@k_judgeable")}
     parts = [row for row in rows if row["slice_kind"] == "all" and row["metric"].startswith("pass@k:")]
     return [
@@ -177,7 +177,7 @@ def kind_of(row: Row) -> str:
 
 
 def identity(row: Row) -> tuple[str, int]:
-    """Return what identifies a score: variant and sanitizer as one text, and k."""
+    """Return the identity of a score: variant and sanitizer as one text, and k."""
     return kind_of(row), row["k"]
 
 
@@ -189,12 +189,12 @@ def several_samples(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
 
 
 def score_of(row: Row | None) -> str:
-    """Return a score in percent with its number of tasks; empty without a row."""
+    """Return a score in percent and its number of tasks, such as '41.2 % of 148'; empty if ``row`` is None."""
     return f"{percent(row['value'])} of {row['n_tasks']:,}" if row else ""
 
 
 def interval(row: Row) -> str:
-    """Return both ends of a row's 95 % interval in percent; empty if there is none."""
+    """Return both ends of a row's 95 % interval in percent; empty if the row has no interval."""
     return percent_range((row["ci_low"], row["ci_high"]))
 
 
@@ -205,7 +205,7 @@ def percent_range(ends: tuple[float | None, float | None] | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; NaN means that nothing was judged."""
+    """Return a share in percent; 'none judged' for NaN."""
     return "none judged" if math.isnan(share) else f"{100 * share:.1f} %"
 
 
@@ -235,7 +235,7 @@ def unjudged_notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def ground_truths(rows: Sequence[Row]) -> str:
-    """Return how many ground truths pass, and how many of these not in every execution; empty if none is known."""
+    """Return text with the number of ground truths that pass and of flaky ground truths; empty if not known."""
     rate = next(overall(rows, "ground_truth_rate"), None)
     if rate is None or math.isnan(rate["value"]):
         return ""
@@ -245,7 +245,7 @@ def ground_truths(rows: Sequence[Row]) -> str:
 
 
 def _other_score(rows: Sequence[Row], row: Row) -> str:
-    """Return the alternative score: without the quarantined tasks where they count, with them where they do not."""
+    """Return text about the second pass@k: without quarantined tasks, or with these if other scores lack them."""
     for metric, word in (("pass@k_unquarantined", "without"), ("pass@k_with_quarantined", "with")):
         scores = [other for other in overall(rows, metric) if kind_of(other) == kind_of(row)]
         if scores:

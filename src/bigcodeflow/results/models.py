@@ -1,4 +1,4 @@
-"""SQL models over Parquet files: each file below ``sql/`` holds one SELECT, for a query or for a view or table."""
+"""SQL models over Parquet files: each file below ``sql/`` is one SELECT statement, for a query, a view or a table."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -31,9 +31,9 @@ def _database_of_process() -> "DuckDBPyConnection":
 
 @contextmanager
 def database() -> Iterator["DuckDBPyConnection"]:
-    """Open a connection to the in-memory database of this process; create only temporary objects on it.
+    """Open a connection to the in-memory database of this process; callers must create only temporary objects.
 
-    These disappear with the connection. A separate database for each use would cost 30 ms.
+    Temporary objects disappear with the connection. A separate database for each connection would cost 30 ms.
     """
     with _database_of_process().cursor() as connection:
         yield connection
@@ -41,7 +41,7 @@ def database() -> Iterator["DuckDBPyConnection"]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[Path]:
-    """Yield a path at which DuckDB can read the database file: a copy if the path has a backslash (read as a slash)."""
+    """Yield ``path``, or the path of a copy if ``path`` contains a backslash, which DuckDB would read as a slash."""
     if "\\" not in str(path):
         yield path
         return
@@ -54,9 +54,9 @@ def readable(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
-    """Open a connection with a view over each Parquet file, named ``source_{keyword}``.
+    """Open a connection with a view ``source_NAME`` over the Parquet file of each keyword argument NAME.
 
-    Raises ArtifactError if a file is missing, is not Parquet, or lacks a column that a model reads.
+    Raises ArtifactError if a file is missing, is not Parquet, or lacks a column that the SQL query reads.
     """
     import duckdb
 
@@ -74,17 +74,17 @@ def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
 
 
 def rows_of(connection: "DuckDBPyConnection", model: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
-    """Return the model's rows, each as a mapping of column to value."""
+    """Run the query in the SQL file ``model`` of ``sql/``; return its rows, each as a mapping of column to value."""
     return list(rows_from(connection.execute(sql_of(model), dict(parameters or {}))))
 
 
 def rows_from(cursor: "DuckDBPyConnection") -> Iterator[Row]:
-    """Yield the rows of an executed statement, fetched in batches."""
+    """Yield the rows of an executed statement as mappings of column to value; fetch them in batches."""
     names = [column[0] for column in cursor.description or ()]
     while batch := cursor.fetchmany(_ROWS_AT_ONCE):
         yield from (dict(zip(names, row, strict=True)) for row in batch)
 
 
 def sql_of(model: str) -> str:
-    """Return the SELECT statement of a query in results/sql, such as 'task_counts' or 'catalog/failures'."""
+    """Return the statement in the SQL file ``model`` of ``sql/``, such as 'task_counts' or 'catalog/failures'."""
     return (_SQL / f"{model}.sql").read_text(encoding="utf-8")

@@ -23,39 +23,39 @@ _FEW_TASKS = 30
 
 
 class Variances(NamedTuple):
-    """Variance over tasks of the difference of two models' shares of samples that pass."""
+    """Variance, over tasks, of the difference between two models' pass rates (shares of samples that pass)."""
 
     between: float
-    """Variance of the difference of their pass rates, which more samples do not reduce."""
+    """Part caused by differences between tasks in the true pass rates; more samples do not reduce this part."""
     within: float
-    """Variance added by chance with one sample per task; n samples add an n-th of it."""
+    """Part that chance adds with one sample per task; with n samples per task, chance adds an n-th of this part."""
 
 
 class Basis(NamedTuple):
-    """Variances, and the data and assumptions behind them."""
+    """Variances, with the data and the assumptions from which they were estimated."""
 
     variances: Variances
     n_tasks: int
-    """Number of tasks of the estimate; 0 if the variances are assumed."""
+    """Number of tasks from which the variances were estimated; 0 if the variances are assumed."""
     notes: tuple[str, ...]
     """Sentences that say what was estimated and what was assumed."""
 
 
 class Question(NamedTuple):
-    """Variances, and the required power and significance level of the test."""
+    """Input of the planning functions: variances, and the required power and significance level of the test."""
 
     variances: Variances
     power: float = 0.8
-    """Share of comparisons that detect a difference which exists."""
+    """Required probability that the test detects a difference that exists."""
     alpha: float = 0.05
-    """Share of comparisons that report a difference although none exists; two-sided."""
+    """Two-sided significance level: probability that the test reports a difference although none exists."""
 
 
 def power(question: Question, difference: float, n_tasks: int, n_samples: float) -> float:
-    """Return the probability that the paired test of `bigcodeflow compare` detects a true difference.
+    """Return the probability that the paired test of `bigcodeflow compare` detects the true ``difference``.
 
     Normal approximation of the sign-flip test, and of McNemar's exact test for one sample per task: a sum of N
-    differences d has the variance N E[d^2] under the null hypothesis, and N Var[d] in truth. Source: Connor 1987,
+    differences d has the variance N E[d^2] under the null hypothesis, and N Var[d] otherwise. Source: Connor 1987,
     "Sample Size for Testing Differences in Proportions for the Paired-Sample Design", formula 2. The sum moves in steps
     of 2 / n when differences change sign, so half a step is subtracted; otherwise the power of few samples would be too
     high. ``difference`` is a share in 0..1; ``n_samples`` per task may be infinite, for the upper limit of the power.
@@ -69,7 +69,7 @@ def power(question: Question, difference: float, n_tasks: int, n_samples: float)
 
 
 def tasks_needed(question: Question, difference: float, n_samples: float) -> int:
-    """Return the smallest number of tasks that reaches the question's power for a difference; see :func:`power`."""
+    """Return the smallest number of tasks on which the test detects ``difference`` with the question's power."""
     spread = _spread(question.variances, difference, n_samples)
     both = math.hypot(spread, difference) * -_NORMAL.inv_cdf(question.alpha / 2)
     both += spread * _NORMAL.inv_cdf(question.power)
@@ -79,7 +79,7 @@ def tasks_needed(question: Question, difference: float, n_samples: float) -> int
 
 
 def samples_needed(question: Question, difference: float, n_tasks: int) -> int | None:
-    """Return the fewest samples per task that reach the power on n_tasks tasks; None if MOST_SAMPLES are too few."""
+    """Return the fewest samples per task that give the required power on ``n_tasks`` tasks; None above MOST_SAMPLES."""
     wanted = range(1, MOST_SAMPLES + 1)
     # More samples need fewer tasks, so the negated numbers of tasks are in ascending order.
     fewest = bisect.bisect_left(wanted, -n_tasks, key=lambda n: -tasks_needed(question, difference, n))
@@ -87,7 +87,7 @@ def samples_needed(question: Question, difference: float, n_tasks: int) -> int |
 
 
 def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> float | None:
-    """Return the smallest difference that these tasks and samples detect with the power; None if they detect none."""
+    """Return the smallest difference that the test detects with the question's power; None if it detects none."""
     if power(question, 1.0, n_tasks, n_samples) < question.power:
         return None
     low, high = 0.0, 1.0
@@ -99,15 +99,16 @@ def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> f
 
 
 def basis_of(runs: Sequence[ComparedRun]) -> Basis:
-    """Estimate variances from two runs, or from one run and an assumed similar model; without runs return assumptions.
+    """Estimate variances from two runs, or from one run and an assumed second model; without runs, assume variances.
 
-    The difference D of the shares has the variance between + within / n over tasks. c (n - c) / (n (n - 1)) is an
-    unbiased estimate of p (1 - p), the within part of one model's task. The between part is estimated as the variance
-    of D minus the part that the recorded numbers of samples add. Source of the decomposition: Miller 2024, "Adding
-    Error Bars to Evals", section 3. Raises ArtifactError if the runs share fewer than two judged tasks.
+    The difference D of two models' pass rates has the variance ``between`` + ``within`` / n over tasks. If c of n
+    samples pass, c (n - c) / (n (n - 1)) is an unbiased estimate of p (1 - p); its mean over tasks is one
+    model's part of ``within``. ``between`` is estimated as the variance of D minus the variance that limited samples
+    add. Source: Miller 2024, "Adding Error Bars to Evals", section 3. Raises ArtifactError for fewer than two common
+    judged tasks.
     """
     if len(runs) > 2:  # noqa: PLR2004 - a pair
-        raise ConfigError(f"plan: takes the runs of at most two models, got {len(runs)}: name one or two")
+        raise ConfigError(f"plan: takes the runs of at most two models, got {len(runs)} runs: name one or two")
     if not runs:
         note = (
             f"Assumed, as no run is given: both models near {100 * ASSUMED_SCORE:.0f} %, "
@@ -120,7 +121,7 @@ def basis_of(runs: Sequence[ComparedRun]) -> Basis:
     if len(tasks) < 2:  # noqa: PLR2004 - one task has no variance
         raise ArtifactError(
             f"plan: {' and '.join(run.label for run in runs)} have {len(tasks)} tasks with judged samples in "
-            "common: variances need at least two"
+            "common, but variances need at least two: name runs with more common tasks"
         )
     rows = [[run.tasks[one] for one in tasks] for run in runs]
     if len(rows) > 1:
@@ -132,19 +133,19 @@ def basis_of(runs: Sequence[ComparedRun]) -> Basis:
 
 
 def _spread(variances: Variances, difference: float, n_samples: float) -> float:
-    """Return the standard deviation of a task's difference, at least the minimum for this mean difference.
+    """Return the standard deviation over tasks of the pass rates' difference d, no less than the possible minimum.
 
-    Shares move in steps of 1 / n, so E[d^2] >= |E[d]| / n. Without this minimum, for runs that agree on all tasks, a
-    few tasks would seem to detect any difference.
+    With n samples, d moves in steps of 1 / n, so E[d^2] >= |E[d]| / n, where E[d] is ``difference``. Without this
+    minimum, a few tasks would seem to detect any difference if the runs agree on all tasks.
     """
     least = difference / n_samples - difference * difference
     return math.sqrt(max(variances.between + variances.within / n_samples, least, 0.0))
 
 
 def pair_variances(rows: Sequence[Sequence[TaskCounts]]) -> Variances:
-    """Estimate the variances of the difference of two runs in their shares of passing samples.
+    """Estimate the variances of the difference between two runs' pass rates (shares of samples that pass).
 
-    ``rows`` has one sequence per run, with its counts of the same tasks in the same order.
+    ``rows`` has one sequence per run, with the counts of each task; all have the same tasks in the same order.
     """
     total = variance([first.share - second.share for first, second in zip(*rows, strict=True)])
     noise, within = math.fsum(map(_noise, rows)), math.fsum(map(_within, rows))
@@ -158,12 +159,12 @@ def _of_two_alike(between: float, within: float) -> Variances:
 
 
 def _noise(tasks: Sequence[TaskCounts]) -> float:
-    """Return the part of the variance of a model's shares that comes from its limited samples per task."""
+    """Return the part of the variance of a model's pass rates that its limited number of samples per task causes."""
     return _within(tasks) * fmean(1 / task.n_judged for task in tasks)
 
 
 def _within(tasks: Sequence[TaskCounts]) -> float:
-    """Return the mean of p (1 - p) over tasks: estimated from tasks with several samples, else assumed."""
+    """Return the mean over tasks of p (1 - p), p = pass rate: estimated if tasks have several samples, else assumed."""
     if _is_assumed(tasks):
         return _assumed_within(fmean(task.share for task in tasks))
     return fmean(
@@ -189,13 +190,13 @@ def _notes(runs: Sequence[ComparedRun], rows: Sequence[Sequence[TaskCounts]]) ->
         who = f"{single[0]} has" if len(single) < len(rows) else "there is"
         yield (
             f"Assumed, as {who} one sample a task: {100 * (1 - ASSUMED_SHARE_BETWEEN_TASKS):.0f} % of a sample's "
-            "variance lies within tasks. What more samples bring rests on that; record two samples a task or more to "
-            "know."
+            "variance lies within tasks. The effect of more samples depends on this: record at least two samples a "
+            "task to measure it."
         )
     if len(runs) == 1:
         yield (
             f"Assumed, as one run is given: the other model is like it, and the rates of the two correlate by "
-            f"{ASSUMED_CORRELATION} over tasks. Name a run of the other model, too, to know."
+            f"{ASSUMED_CORRELATION} over tasks. Name a run of the other model, too, to measure it."
         )
     if n_tasks < _FEW_TASKS:
         yield f"Variances from {n_tasks} tasks are rough: the true numbers may be half or twice as large."

@@ -31,7 +31,7 @@ class PublishedFigure(NamedTuple):
 
 
 def published_figures() -> Iterator[PublishedFigure]:
-    """Yield every published figure, model by model; a missing one is left out."""
+    """Yield every published score, model by model; skip each subset and split for which a model has no score."""
     with shipped("data/leaderboard/published_pass_at_1.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             for subset, split in RANKINGS:
@@ -42,7 +42,7 @@ def published_figures() -> Iterator[PublishedFigure]:
 
 
 def published_score(model: str, subset: str, split: str) -> float | None:
-    """Return the published score of the model of this name, a share; None if nothing is published."""
+    """Return a model's published pass@1 in 0..1, None if unpublished; ignore organisation and case of ``model``."""
     return _published_scores().get((bare_name(model), subset, split))
 
 

@@ -13,7 +13,7 @@ from bigcodeflow.results.runs import RecordedRun
 _IMPORTED = re.compile(r"(?:^|_)eval_results\.json(\.gz)?$")
 #: Endings of the original's file names: processing steps and kind of file. They say nothing about the model.
 _ENDING = re.compile(r"(-sanitized)?([-_](un)?calibrated)?((\.|_)eval_results\.json|\.jsonl)?(\.gz)?$")
-#: Settings of the execution that change scores, each with its value that is not the default.
+#: Settings of the execution stage that change scores, each with its non-default value.
 _WORTH_SAYING = {"integrity": "off", "quarantine": "exclude"}
 #: Settings of loading a model that may change its answers.
 _LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
@@ -23,7 +23,7 @@ class RunSetting(NamedTuple):
     """All settings that can change a run's score, except its model, its tasks and the environment."""
 
     key: str
-    """Identity, 12 hex digits."""
+    """Identity of the setting and of the server's address, 12 hex digits."""
     text: str
     """The setting in words, without the server's address."""
 
@@ -31,7 +31,7 @@ class RunSetting(NamedTuple):
 def setting_of(run: RecordedRun) -> RunSetting:
     """Return a run's setting: the server's address, sampling, prompt, and how the answers were judged.
 
-    The speed of requests is not part of it.
+    Settings that change only the speed of requests are not part of the setting.
     """
     asked, words = _asked(run)
     judged: dict[str, Any] = {
@@ -108,9 +108,9 @@ def _section(run: RecordedRun, path: str) -> Mapping[str, Any]:
 
 
 def _different(run: RecordedRun, path: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from the defaults, so that new settings of later versions change no older run.
+    """Return the settings of section ``path`` that differ from ``defaults``; so adding a setting keeps old keys.
 
-    For imported runs the result is empty: null means unknown there, not a value.
+    For imported runs the result is empty, because null in the settings of an imported run means unknown.
     """
     given = {} if run.imported else _section(run, path)
     return {name: given[name] for name in sorted(given) if name not in defaults or given[name] != defaults[name]}

@@ -12,7 +12,7 @@ from bigcodeflow.results.runs import RecordedRun
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Tables, each with its artifact of a run and its schema.
+#: Each table's artifact and schema.
 _TABLES = {
     "tasks": ("dataset", TASKS),
     "samples": ("generation", SAMPLES),
@@ -23,14 +23,14 @@ _TABLES = {
 
 
 class RunTables(NamedTuple):
-    """Parquet files of a run by table: tasks, samples, solutions, ground_truth, verdicts; a run may lack some."""
+    """Parquet files of a run by table: tasks, samples, solutions, ground_truth, verdicts; some may be missing."""
 
     files: Mapping[str, Path]
     split: str | None = None
 
 
 def tables_of(run: RecordedRun) -> RunTables:
-    """Return the tables that the store has of a run; raise ArtifactError if it lacks the verdicts."""
+    """Return the tables of a run that the store has; raise ArtifactError if the verdicts are missing."""
     found = {table: run.path_if_kept(artifact) for table, (artifact, _) in _TABLES.items()}
     found["verdicts"] = run.path("execution")
     return RunTables({table: path for table, path in found.items() if path}, run.split)
@@ -40,9 +40,10 @@ def tables_of(run: RecordedRun) -> RunTables:
 def open_tables(runs: Sequence[RunTables]) -> Iterator["DuckDBPyConnection"]:
     """Open a database with a view ``source_TABLE`` per table over all runs, and the view ``samples`` that joins them.
 
-    Each has the columns of its schema and ``run_index``, the index in ``runs``. Tasks and ground truths that several
-    runs share occur once, with the index of the first of these runs. A table that a run lacks has no rows. The table
-    ``runs`` has each run's split, and ``dataset_run`` and ``truth_run``, the indexes of its tasks and ground truths.
+    Each view ``source_TABLE`` has the columns of the table's schema and ``run_index``, the index in ``runs``. Tasks and
+    ground truths that several runs share occur once, with the index of the first of these runs. A run without a table
+    has no rows in the table's view. The table ``runs`` has each run's split, and ``dataset_run`` and ``truth_run``: the
+    values of ``run_index`` with which the run's tasks and ground truths occur.
     """
     firsts = {table: _first_with(runs, table) for table in ("tasks", "ground_truth")}
     files = {
@@ -70,6 +71,6 @@ def open_tables(runs: Sequence[RunTables]) -> Iterator["DuckDBPyConnection"]:
 
 
 def _first_with(runs: Sequence[RunTables], table: str) -> dict[int, int]:
-    """Map the index of each run that has a table to the index of the first run with the same file."""
+    """Map the index of each run that has ``table`` to the index of the first run with the same file of this table."""
     first: dict[Path, int] = {}
     return {index: first.setdefault(run.files[table], index) for index, run in enumerate(runs) if table in run.files}

@@ -42,19 +42,19 @@ _Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(
 
 
 class RunLabels(BaseModel):
-    """Name, tags and note of a recorded run, in ``labels/RECORD.json`` of the store; no stage reads it."""
+    """Labels that users give a recorded run, in ``labels/RECORD.json`` of the store; no stage reads this file."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     name: str = ""
-    """Replaces the name in the record; empty keeps that."""
+    """Name that replaces the run's name in the record; empty keeps the recorded name."""
     tags: tuple[str, ...] = ()
     note: str = ""
     archived: bool = False
-    """True: lists, boards and 'latest' leave the run out."""
+    """True if lists, boards and 'latest' leave the run out."""
 
     def write(self, store: Store, record: str) -> None:
-        """Replace the labels of a run; labels without content remove the file."""
+        """Write these labels as the labels of the run ``record``; if all labels are empty, remove the file instead."""
         if self == RunLabels():
             store.remove_file(labels_file(record))
         else:
@@ -62,15 +62,15 @@ class RunLabels(BaseModel):
 
 
 class RecordedRun(BaseModel):
-    """One finished run of a store, as its record states it."""
+    """A finished run of a store, with the content of its record."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
 
     record: str
-    """Name of the record: unique; names sort by the time of the run."""
+    """Unique name of the record; sorting these names sorts the runs by time."""
     store: Store
     run: str
-    """Name that people gave the run, by its settings or later; several records may share it."""
+    """Name of the run, from its labels or else from its settings; several records may share it."""
     model: str
     """Model, in the form of the original's file names: [ORGANISATION--]NAME[--REVISION]."""
     labels: RunLabels = RunLabels()
@@ -80,22 +80,22 @@ class RecordedRun(BaseModel):
     """The run's configuration, as `RunConfig` dumps it."""
     artifacts: dict[str, str | None] = {}
     rounds: tuple[dict[str, str], ...] = ()
-    """Keys of 'generation', 'sanitizing' and 'execution' of each further round; scores are made from none of them."""
+    """Keys of 'generation', 'sanitizing' and 'execution' of each round after the first; no score uses these rounds."""
     quarantined: frozenset[str] = Field(frozenset(), validation_alias=AliasPath("quarantine", "tasks"))
-    """Ids of its tasks that were known not to judge reliably when it was scored."""
+    """Ids of the run's tasks that were in quarantine when the run was scored."""
     contradicted_tasks: int = 0
-    """Number of its tasks whose shown tests contradict their descriptions: where there is one, no score counts."""
+    """Number of the run's tasks whose prompts show a contradicting test; above 0, no score of the run counts."""
     task_variants: int = 0
-    """Number of its tasks that are variants of other ones, see `studies.perturbation`: no score counts either."""
+    """Number of the run's tasks that are variants of tasks (see perturbation); above 0, no score of the run counts."""
     selection: str = ""
-    """Share of the subset's tasks that it has, such as '60 of 1,140 tasks'; empty for all of them."""
+    """Share of the subset's tasks that the run has, such as '60 of 1,140 tasks'; empty if the run has all tasks."""
     imported: dict[str, Any] = {}
-    """Sources of an imported run; empty for runs of this pipeline. What is not known of its evaluation is null in
-    its configuration."""
+    """Sources of an imported run; empty for runs of this pipeline. In an imported run's ``config``, null means
+    unknown."""
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Keys of the artifacts made: dataset, generation, sanitizing, ground_truth, execution, aggregation."""
+        """Keys of the artifacts by name: dataset, generation, sanitizing, ground_truth, execution, aggregation."""
         return {name: key for name, key in self.artifacts.items() if key}
 
     @property
@@ -120,7 +120,7 @@ class RecordedRun(BaseModel):
 
     @property
     def board(self) -> str:
-        """Benchmark, subset, split and kind of tasks: only scores of the same board can be ranked."""
+        """Title of the run's board: benchmark, subset, split, kind of tasks; only runs of one board can be ranked."""
         return board_title(self.subset, self.split, self._kind_of_tasks, benchmark=shown_benchmark(self.dataset))
 
     @property
@@ -158,14 +158,14 @@ class RecordedRun(BaseModel):
 
     @property
     def judging(self) -> Mapping[str, Any]:
-        """Settings of the judging by name; None if a setting is not known."""
+        """Settings by name with which the samples were judged; None for a setting that is not known."""
         execution, sanitizing = (self.config.get(name, {}) for name in ("execution", "sanitizing"))
         settings = {name: execution.get(name) for name in ("integrity", "reruns", "fail_fast", "quarantine")}
         return {**(execution.get("limits") or {}), **settings, "safety_policy": sanitizing.get("safety_policy")}
 
     @property
     def excluded(self) -> frozenset[str]:
-        """Quarantined tasks that its scores leave out."""
+        """Ids of quarantined tasks that the run's scores leave out; empty if the scores count quarantined tasks."""
         leaves_out = self.config.get("execution", {}).get("quarantine") == "exclude"
         return self.quarantined if leaves_out else frozenset()
 
@@ -179,12 +179,12 @@ class RecordedRun(BaseModel):
         path = self.path_if_kept(artifact)
         if path is None:
             raise ArtifactError(
-                f"run {self.record}: its {artifact} artifact is not in {self.store.location}: run it again"
+                f"run {self.record}: its {artifact} artifact is not in the store {self.store.location}: run it again"
             )
         return path
 
     def path_if_kept(self, artifact: str) -> Path | None:
-        """Return the Parquet file of an artifact of the run; None if the run did not make it or it was deleted."""
+        """Return the Parquet file of an artifact of the run; None if it was never made or was deleted."""
         key = self.keys.get(artifact)
         return self.store.part(STAGE_FOLDERS[artifact], key) if key else None
 
@@ -210,28 +210,28 @@ def recorded_run(store: Store, record: str) -> RecordedRun:
     """Return the run with this record name; raise ArtifactError if the store does not have it."""
     path = store.file(f"{_FOLDER}/{record}.json")
     if path is None:
-        raise ArtifactError(f"{store.location}: has no record {record!r}: it was deleted, or is of another store")
+        raise ArtifactError(f"{store.location}: has no run record {record!r}: check the record's name and the store")
     return _read(path, store, _labels(store))
 
 
 def labels_file(record: str) -> str:
-    """Return the name of the file with a run's labels in its store."""
+    """Return the path, in the store, of the file with the labels of the run ``record``."""
     return f"{_LABELS}/{record}.json"
 
 
 def _labels(store: Store) -> Mapping[str, RunLabels]:
-    """Return the labels of all runs that have any, by record."""
+    """Return the labels of all labelled runs, by the name of the record."""
     found = {}
     for path in store.files(_LABELS):
         try:
             found[path.stem] = RunLabels.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise ArtifactError(f"{path}: holds no labels of a run ({type(error).__name__}): delete it") from error
+            raise ArtifactError(f"{path}: is not a file of run labels ({type(error).__name__}): delete it") from error
     return found
 
 
 class Judge(NamedTuple):
-    """Environment and judge of a run; None if they are not known, as for imported runs."""
+    """Environment and judge version of a run; None if a value is not known, as for imported runs."""
 
     environment_sha: str | None
     """Identity of the environment's libraries and data."""
@@ -250,10 +250,10 @@ def judge_of(run: RecordedRun) -> Judge:
 
 
 def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
-    """Return a title for each run; append to shared titles the details that differ, until all titles differ.
+    """Return a title for each run; extend titles that runs share by details that differ, until all titles differ.
 
-    The details, in this order: request settings, the given ``kinds`` (such as the variants; one text per run), the
-    server's address, judging settings, environment, day and time, name, and record.
+    The details, in this order: request settings, ``kinds`` (a text for each run, such as its variants), the server's
+    address, judging settings, environment, day and time, name, and record.
     """
     details = [
         *_details([run.parameters for run in runs], absent="default"),
@@ -270,7 +270,7 @@ def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
 
 
 def _details(settings: Sequence[Mapping[str, Any]], *, absent: str) -> list[list[str]]:
-    """Return, for each setting of any run, one text per run; empty for a run without any settings."""
+    """Return a list for each setting: for each run the setting's name and value, or '' if the run has no settings."""
     return [
         ["" if text is None else f"{name.replace('_', ' ')} {elided(text, _LONGEST_VALUE)}" for text in texts]
         for name, texts in by_setting(settings, absent=absent).items()
@@ -278,7 +278,7 @@ def _details(settings: Sequence[Mapping[str, Any]], *, absent: str) -> list[list
 
 
 def by_setting(settings: Sequence[Mapping[str, Any]], *, absent: str | None = None) -> dict[str, list[str | None]]:
-    """Map each setting of any run to a text per run: ``absent`` if a run lacks it, None for a run without settings."""
+    """Map setting names to a text per run: ``absent`` if a run lacks the setting, None if a run has no settings."""
 
     def text(value: Any) -> str | None:
         return absent if value is None else " ".join(str(value).split())
@@ -291,8 +291,8 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
     """Find a run by the name of its record, run or model; 'latest' returns the latest run of the store.
 
     Priority of matches: record, run name, title (such as 'gpt-4o · hard · instruct'), control or model, beginning of a
-    record's name. Of several records of the same run (see `latest_of_each`) the latest is returned; archived runs fit
-    only names that no other run fits. If no run fits, or different runs fit, an ArtifactError lists candidates.
+    record's name. Of several records of the same run (see `latest_of_each`) the latest is returned. Archived runs fit
+    only if no other run fits. If no run fits, or different runs fit, an ArtifactError lists candidates.
     """
     every = recorded_runs(store_root)
     runs = [run for run in every if not run.labels.archived]
@@ -304,8 +304,8 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
                 return _only(fitting, name, store_root)
     known = list(dict.fromkeys(text for run in reversed(runs) for text in (run.run, run.model)))
     close = difflib.get_close_matches(name, known, n=3) or known[:10]
-    none = "all its runs are archived" if every else "it has none yet: run `bigcodeflow run` first"
-    there = f"it has {', '.join(close)}" if close else none
+    none = "all its runs are archived: name a run" if every else "the store has no runs: start `bigcodeflow run` first"
+    there = f"the store has {', '.join(close)}: choose an existing run" if close else none
     raise ArtifactError(f"{open_store(store_root).location}: no recorded run is called {name!r}; {there}")
 
 
@@ -322,7 +322,7 @@ def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
 
 
 def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> RecordedRun:
-    """Return the only run that fits; raise ArtifactError if different runs fit, as the user may mean any of them."""
+    """Return the latest record if all records in ``fitting`` are of one run; raise ArtifactError if runs differ."""
     found = latest_of_each(fitting)
     if len(found) == 1:
         return found[0]
@@ -332,7 +332,7 @@ def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> 
         for run, title in zip(shown, titles(shown), strict=True)
     ]
     rest = [f"  and {len(found) - len(shown):,} more"] if len(found) > len(shown) else []
-    head = f"{open_store(store_root).location}: {len(found):,} runs fit {name!r}: name one by its title or its record"
+    head = f"{open_store(store_root).location}: {len(found):,} runs fit {name!r}: give a title or a record"
     raise ArtifactError("\n".join([head, *lines, *rest]))
 
 
@@ -345,15 +345,15 @@ def _read(path: Path, store: Store, labels: Mapping[str, RunLabels]) -> Recorded
         return RecordedRun.model_validate(content | own)
     except (OSError, ValueError, AttributeError) as error:  # also for JSON that is not an object
         raise ArtifactError(
-            f"{path}: is not a run record ({' '.join(str(error).split())}): delete it, or run that run again"
+            f"{path}: is not a run record ({' '.join(str(error).split())}): delete this file, then start the run again"
         ) from error
 
 
 def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
-    """Return the splits whose prompts the run's model received, sorted; empty if that is not known.
+    """Return the splits whose prompts the run's model received, sorted; empty if no template shows a split.
 
     Early versions, whose artifact keys lacked the split, could judge the answers of one split as those of the other.
-    The samples table keeps the template of every request, and each template belongs to one split.
+    ``templates`` are hashes of the requests' templates, from the samples table; each template belongs to one split.
     """
     try:
         prompt = PromptConfig.model_validate(run.config.get("generation", {}).get("prompt", {}))
@@ -364,13 +364,13 @@ def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_mismatched(run: RecordedRun, templates: Iterable[str]) -> bool | None:
-    """Tell if some answers of the run are to prompts of another split; None if no request shows it."""
+    """Tell if the model received prompts of another split than the run's; None if no template shows a split."""
     asked = asked_splits(run, templates)
     return bool(set(asked) - {run.split}) if asked else None
 
 
 def split_mismatch(run: RecordedRun) -> str:
-    """Return a clause that describes a split mismatch of the run; empty if there is none, or no request shows it."""
+    """Return a clause that describes a split mismatch of the run; empty if there is no mismatch, or none is known."""
     try:
         # pq.read_table would import pandas if it is installed, which takes longer than a whole comparison.
         with pq.ParquetFile(run.path("generation")) as file:

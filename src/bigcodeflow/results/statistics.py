@@ -19,7 +19,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean over tasks with its uncertainty; NaN and None if there are too few tasks."""
+    """A mean over tasks with its uncertainty; NaN or None replaces a statistic that needs more tasks."""
 
     value: float
     standard_error: float | None
@@ -30,9 +30,9 @@ class Estimate(NamedTuple):
 def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
     """Return the probability that at least one of k samples, drawn without replacement from a task's samples, passes.
 
-    1 - C(n - c, k) / C(n, k) in its product form 1 - prod(1 - k / i) over i = n - c + 1 .. n, which never overflows.
+    For c of n samples passed: 1 - C(n - c, k) / C(n, k), as the product 1 - prod(1 - k / i) over i = n - c + 1 .. n.
     Source: Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1 and figure 3.
-    NaN if there are fewer than k samples, for which the product alone would give a wrong number.
+    NaN if there are fewer than k samples, as the product would then give a wrong number. The product never overflows.
     """
     if not _possible(n_samples, n_passed, k):
         return math.nan
@@ -42,7 +42,7 @@ def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
 def pass_hat_k(n_samples: int, n_passed: int, k: int) -> float:
     """Return pass^k: the probability that all of k samples, drawn without replacement from a task's samples, pass.
 
-    C(c, k) / C(n, k). NaN if there are fewer than k samples.
+    C(c, k) / C(n, k) for c of n samples passed. NaN if there are fewer than k samples.
     Source: Yao et al. 2024, "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", section 3.
     """
     return _expected(n_samples, n_passed, k, lambda passes: int(passes == k))
@@ -51,8 +51,8 @@ def pass_hat_k(n_samples: int, n_passed: int, k: int) -> float:
 def g_pass_at_k(n_samples: int, n_passed: int, k: int, threshold: float) -> float:
     """Return G-Pass@k: the probability that at least threshold * k of k samples drawn without replacement pass.
 
-    The sum over j = ceil(threshold k) .. k of C(c, j) C(n - c, k - j) / C(n, k). A threshold of 1 gives pass^k, a
-    threshold up to 1 / k gives pass@k. NaN if there are fewer than k samples.
+    For c of n samples passed: the sum over j = ceil(threshold k) .. k of C(c, j) C(n - c, k - j) / C(n, k). Threshold 1
+    gives pass^k, a threshold up to 1 / k gives pass@k. NaN if there are fewer than k samples.
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of G-Pass@k with threshold.
     """
     if not 0 < threshold <= 1:
@@ -63,10 +63,10 @@ def g_pass_at_k(n_samples: int, n_passed: int, k: int, threshold: float) -> floa
 
 
 def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
-    """Return mG-Pass@k: 2 / k times the sum of G-Pass@k at the thresholds i / k above one half, i > ceil(k / 2).
+    """Return mG-Pass@k: 2 / k times the sum of G-Pass@k at the thresholds i / k for i = ceil(k / 2) + 1 .. k.
 
-    A draw with j passes counts in j - ceil(k / 2) of these terms. There are k - ceil(k / 2) terms, so a perfect task
-    has the value 1 for an even k, and (k - 1) / k for an odd k. NaN if there are fewer than k samples.
+    A draw with j passes counts in j - ceil(k / 2) of these terms. There are k - ceil(k / 2) terms, so a task without
+    failures has the value 1 for an even k, and (k - 1) / k for an odd k. NaN if there are fewer than k samples.
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of mG-Pass@k.
     """
     half = math.ceil(k / 2)
@@ -74,7 +74,7 @@ def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
 
 
 def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]) -> float:
-    """Return the mean of ``worth(passes)``; passes among k samples drawn without replacement are hypergeometric."""
+    """Return the mean of ``worth(j)``, j = passes among k samples drawn without replacement; NaN if n < k."""
     if not _possible(n_samples, n_passed, k):
         return math.nan
     # Integer arithmetic until the final division, so that only this rounds.
@@ -88,16 +88,16 @@ def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]
 def _possible(n_samples: int, n_passed: int, k: int) -> bool:
     """Tell if k samples can be drawn; raise ValueError if the counts are impossible."""
     if not (0 <= n_passed <= n_samples and k >= 1):
-        raise ValueError(f"{k} of {n_passed} passed in {n_samples} samples: needs 0 <= passed <= samples, k >= 1")
+        raise ValueError(f"k is {k}, {n_passed} of {n_samples} samples passed: needs k >= 1 and 0 <= passed <= samples")
     return n_samples >= k
 
 
 @cache
 def student_quantile(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t; infinity if there are no degrees of freedom.
+    """Return the 97.5 % quantile of Student's t for ``freedom`` degrees of freedom; infinity for 0 or fewer.
 
-    Bisection of the probability within the quantile by the finite series for whole degrees of freedom (Abramowitz and
-    Stegun, 26.7.3 and 26.7.4); the import of scipy would take 0.1 s of CPU in each run.
+    By bisection; the probability comes from the finite series for whole degrees of freedom (Abramowitz and Stegun,
+    26.7.3 and 26.7.4). An import of scipy would take 0.1 s of CPU in each run.
     """
     if freedom <= 0:
         return math.inf
@@ -117,14 +117,14 @@ def student_quantile(freedom: int) -> float:
 
 
 def clustered_interval(scores: Sequence[float]) -> Interval | None:
-    """Return the 95 % interval of the mean of per-task scores in 0..1; clusters are tasks; None without tasks.
+    """Return the 95 % interval, clustered by task, of the mean of per-task scores in 0..1; None without tasks.
 
-    The interval of Agresti and Coull for a share of m among N / d independent tasks, with Student's t for N - 1 degrees
-    of freedom in place of z: m' ± t sqrt(m' (1 - m') / (N / d + t^2)), m' = (m N / d + t^2 / 2) / (N / d + t^2).
-    d is the design effect: the sum of squared deviations of the scores, divided by N m (1 - m), its maximum for this
-    mean, reached by scores of 0 and 1. One more task with a score uniform in 0..1, that is (m - 1/2)^2 + 1/12, is added
-    to both sums; otherwise the interval would be too narrow if a few tasks agree by chance. With one sample per task,
-    d is 1.
+    The interval of Agresti and Coull for a share m (the mean) of N / d independent tasks, where Student's t for N - 1
+    degrees of freedom replaces z: m' ± t sqrt(m' (1 - m') / (N / d + t^2)), m' = (m N / d + t^2 / 2) / (N / d + t^2).
+    d is the design effect: the sum of squared deviations of the scores, divided by N m (1 - m), the largest possible
+    sum for this mean (all scores 0 or 1). To both sums, (m - 1/2)^2 + 1/12 is added, the expected squared deviation of
+    one more task with a score uniform in 0..1; otherwise the interval would be too narrow if a few tasks agree by
+    chance. With one sample per task, d is 1.
     Source: Agresti and Coull 1998, "Approximate Is Better than Exact for Interval Estimation of Binomial Proportions";
     Korn and Graubard 1998, "Confidence Intervals for Proportions with Small Expected Number of Positive Counts
     Estimated from Survey Data", for the effective size. benchmarks/intervals.py measures the coverage.
@@ -145,7 +145,7 @@ def clustered_interval(scores: Sequence[float]) -> Interval | None:
 
 
 def standard_error(scores: Sequence[float]) -> float | None:
-    """Return the standard error of the mean of per-task scores; clusters are tasks; None for fewer than two tasks.
+    """Return the standard error, clustered by task, of the mean of per-task scores; None for fewer than two tasks.
 
     Sample standard deviation (divisor n - 1) over the square root of the number of tasks. Source: Miller 2024, "Adding
     Error Bars to Evals", sections 2.1 and 2.2: samples of a task are not independent, so each task counts once.
@@ -181,7 +181,7 @@ def bayes_at_n(counts: Sequence[tuple[int, int]]) -> Estimate:
 
 
 def _mean(scores: Sequence[float]) -> float:
-    """Return the mean; the sum is exact, so that the order of tasks does not change any digit."""
+    """Return the mean of the scores; the sum is exact, so that the order of tasks changes no digit."""
     return min(1.0, math.fsum(scores) / len(scores))
 
 

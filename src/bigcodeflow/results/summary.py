@@ -42,7 +42,7 @@ def render_summary(
 ) -> RenderableType:
     """Render a run's results: scores, ground truths, domains, failure kinds, and warnings about unjudged samples.
 
-    ``metrics`` is a table in METRICS schema; ``failures`` are named next to the rate of ground truths.
+    ``metrics`` is a table in METRICS schema; ``failures`` are tasks whose ground truth fails; the text names them.
     """
     every: list[Row] = metrics.to_pylist()
     rows = without_equal_raw(every)
@@ -60,7 +60,7 @@ def render_summary(
 
 
 def brief_score(metrics: pa.Table) -> str:
-    """Return the first score of the summary in one line; empty without a score."""
+    """Return the first score of the summary in one line; empty if there is no score."""
     for variant, sanitizer, name, value, ends, _ in _score_cells(metrics.to_pylist()):
         return f"{name} {value.value}, 95 % interval {ends} ({variant}, {sanitizer})"
     return ""

@@ -1,6 +1,6 @@
 """Scores of a run on the verified view, computed from its verdicts on the original tasks, without any execution.
 
-Only verdicts of tasks that have the same prompts and test in the view count; the other verdicts are ignored.
+Only verdicts of tasks whose prompts and test are unchanged in the verified view count; other verdicts are ignored.
 """
 
 from collections import defaultdict
@@ -28,13 +28,13 @@ class VerifiedScore(NamedTuple):
 
 
 def judged_alike(dataset: Path) -> frozenset[str]:
-    """Return the ids of the dataset's tasks whose verdicts also hold in the verified view."""
+    """Return ids of tasks whose prompts and test are unchanged in the verified view: their verdicts stay valid."""
     tasks = read_artifact(dataset, _TASK_COLUMNS).to_pylist()
     return frozenset(task["task_id"] for task in tasks if is_judged_alike(task))
 
 
 def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
-    """Return a score for each variant and sanitizer of a run; empty if the view has all of its tasks unchanged.
+    """Return original and verified score for each variant and sanitizer; empty if the verified view changes no task.
 
     Samples that could not be judged are left out.
     """
@@ -52,7 +52,7 @@ def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
 
 
 def verified_table(scores: Iterable[VerifiedScore]) -> Table:
-    """Return a table of both scores side by side; without scores it has no rows."""
+    """Return a table with the original and the verified score side by side; without scores, it has no rows."""
     numbers = ("original", "95 % interval", "tasks", "verified", "95 % interval", "tasks")
     cells = [(one.variant, one.sanitizer, *_cells(one.original), *_cells(one.verified)) for one in scores]
     columns: list[str | Column] = ["variant", "sanitizer", *(Column(name, "right", wrap="never") for name in numbers)]

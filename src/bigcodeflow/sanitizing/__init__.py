@@ -19,10 +19,10 @@ VERSION: int = 7
 
 @untrusted_text.with_fallback(lambda text, **_: untrusted_text.storable(text))
 def sanitize(text: str, *, entry_point: str, mode: Sanitizer) -> str:
-    """Extract the program from an answer; the result can be stored as UTF-8 whatever the answer holds.
+    """Extract the program from an answer; the result can be encoded as UTF-8, even if the answer cannot.
 
-    'parity' returns what the original returns, 'robust' keeps code that the original loses, 'fenced' returns the last
-    code block, or the text if it has none, 'none' returns the text.
+    Mode 'parity' returns the same program as the original sanitizer; 'robust' also keeps code that the original loses;
+    'fenced' returns the last code block, or the whole text if there is no code block; 'none' returns the whole text.
     """
     text = untrusted_text.storable(text)
     if mode == "parity":

@@ -1,7 +1,7 @@
 """Safety findings: parts of a program that reach beyond its task, detected in its syntax tree.
 
-A finding is a reason to look, not a proof: the sandbox is what protects the machine. Names are followed through
-imports, plain assignments and ``getattr`` with a constant; a program that hides its calls is not detected here.
+A finding is a reason to read the program, not a proof of harm: the sandbox protects the machine. Names are followed
+through imports, plain assignments and ``getattr`` with a constant. Calls that a program hides are not detected.
 """
 
 import ast
@@ -67,7 +67,7 @@ _DELETING_METHODS = frozenset({"unlink", "rmdir", "rmtree"})
 
 
 class SafetyFinding(NamedTuple):
-    """One risky call, import or name: line (1-based), rule, and its text."""
+    """Risky call, import or name in a program: its line (1-based), the violated rule, and its text."""
 
     line: int
     rule: str
@@ -75,31 +75,32 @@ class SafetyFinding(NamedTuple):
 
 
 class Safety(NamedTuple):
-    """Verdict of a safety policy about a program."""
+    """Findings in a program, and whether the safety policy blocks its execution."""
 
     findings: list[SafetyFinding]
     blocked: bool
 
 
 def unreadable(reason: str, policy: SafetyPolicy) -> Safety:
-    """Return the verdict about a program that this machine cannot read, though the sandbox's Python may."""
+    """Return the Safety of an unparsable program: finding 'unreadable', and blocked if ``policy`` is 'block'."""
     findings = [] if policy == "off" else [SafetyFinding(1, "unreadable", reason)]
     return Safety(findings, policy == "block")
 
 
 @with_fallback(lambda _program, policy, **_: unreadable("the search failed", policy))
 def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
-    """Return findings under a policy: 'off' does not search, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
+    """Search a program for risks: policy 'off' skips the search, 'flag' lists findings, 'block' may also block.
 
-    A text that is not Python has none, as it cannot be executed either; a program that is too large or too deep to
-    be read has the finding 'unreadable'. `setup` is code that runs before it, such as a code_prompt with imports.
+    A text that is not Python has no findings, because it cannot be executed. A program that is too large or too deeply
+    nested to be parsed has the finding 'unreadable'. Policy 'block' blocks programs with findings of `BLOCKED_RULES`.
+    ``setup`` is code that runs before the program, such as imports.
     """
     found = [] if policy == "off" else find_risks(program, setup=setup)
     return Safety(found[:_MAX_FINDINGS], policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
 
 
 def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
-    """Return all findings of a program, sorted by line, without duplicates; empty if it is not Python."""
+    """Return all findings in a program, sorted by line, without duplicates; empty if the text is not Python."""
     try:
         tree = parse(program)
     except (TooLargeError, RecursionError, MemoryError) as error:
@@ -111,7 +112,7 @@ def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
 
 
 class _DottedNames:
-    """Resolve names of a program to the dotted names that they stand for, such as ``sp`` to ``subprocess``."""
+    """Full names behind the names in a program: ``sp`` means ``subprocess`` after ``import subprocess as sp``."""
 
     def __init__(self, tree: ast.Module, setup: ast.Module | None) -> None:
         self._stars: set[str] = set()
@@ -145,9 +146,10 @@ class _DottedNames:
                 self._meanings |= {target.id: meaning for target in node.targets if isinstance(target, ast.Name)}
 
     def dotted(self, node: ast.expr) -> str:
-        """Return the beginning of the dotted name that an expression means; empty if unknown.
+        """Return the dotted name that an expression means, such as 'os.path.join'; empty if unknown.
 
-        A loop follows chains of attributes and visits each part once: a model may write thousands in a row.
+        Only the first parts of a long name are returned. A loop follows the attributes and visits each attribute once,
+        because a model may write chains of thousands of attributes.
         """
         known = {} if self._known is None else self._known
         chain: list[ast.Attribute] = []
@@ -192,7 +194,7 @@ def _short(name: str) -> str:
 
 
 def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
-    """Return the rule of the longest known beginning of a dotted name; None if no part of it is known."""
+    """Return the rule for the longest prefix of a dotted name that is in ``rules``; None if ``rules`` has no prefix."""
     while dotted:
         if dotted in rules:
             return rules[dotted]

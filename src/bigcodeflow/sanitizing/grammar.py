@@ -1,7 +1,7 @@
-"""Python 3.10's grammar, whichever Python runs this: the sandbox executes 3.10, so its grammar decides.
+"""Parse programs with the grammar of Python 3.10, which the sandbox executes, whatever Python runs this module.
 
 ``ast.parse`` with a feature version refuses newer statements, but not the f-strings of Python 3.12 and later, which may
-reuse their own quotes. Those are detected by reading strings the way 3.10 does.
+reuse their own quotes. This module detects such f-strings by reading strings as Python 3.10 does.
 """
 
 import ast
@@ -37,7 +37,7 @@ _INDENT = re.compile(r"[ \t\f]*")
 
 @lru_cache(maxsize=2)  # several readers take a sample's program and its prompt in turn; none changes the tree
 def parse(text: str) -> ast.Module:
-    """Parse a program under Python 3.10's grammar; raises the same errors as `untrusted_text.parse`."""
+    """Parse a program with Python 3.10's grammar; raise the same errors as `untrusted_text.parse`."""
     tree = untrusted_text.parse(text, feature_version=FEATURE_VERSION)
     if sys.version_info >= (3, 12) and (line := newer_fstring_line(text)):
         raise SyntaxError("f-string reuses its quotes, or holds a backslash or comment", ("", line, 1, None))
@@ -45,7 +45,7 @@ def parse(text: str) -> ast.Module:
 
 
 def parse_or_none(text: str) -> ast.Module | None:
-    """Parse a program; return None if the text is not one."""
+    """Return the syntax tree of a program; None if the text is not a program of Python 3.10."""
     try:
         return parse(text)
     except untrusted_text.REFUSALS:
@@ -54,7 +54,7 @@ def parse_or_none(text: str) -> ast.Module | None:
 
 @untrusted_text.with_fallback(lambda _program: "cannot be read by this machine's Python")
 def syntax_error(program: str) -> str:
-    """Explain why a program does not compile under 3.10's grammar, with its line (1-based); empty if it compiles."""
+    """Return why a program does not compile in Python 3.10, with the line (1-based); empty if the program compiles."""
     if unreadable := _UNREADABLE.search(program):
         problem = "NUL byte" if unreadable[0] == "\0" else "lone surrogate, which no encoding can hold"
         line = program.count("\n", 0, unreadable.start()) + 1
@@ -77,7 +77,7 @@ def syntax_error(program: str) -> str:
 
 
 def newer_fstring_line(text: str) -> int:
-    """Return the line (1-based) of the first f-string that needs Python 3.12; 0 if none. The text must parse there."""
+    """Return the line (1-based) of the first f-string that needs Python 3.12, or 0; ``text`` must be valid in 3.12."""
     position = 0
     while match := _STRING_START.search(text, position):
         if match[0] == "#":
@@ -96,7 +96,7 @@ def newer_fstring_line(text: str) -> int:
 
 
 def _string_end(text: str, start: int, quote: str) -> int:
-    """Return the position after a string's closing quote as Python 3.10 reads it; quotes in a field close it, too."""
+    """Return the position after a string's closing quote. In Python 3.10 even a quote in braces {} ends a string."""
     stop = re.compile(rf"\\.|{quote}" if len(quote) > 1 else rf"\\.|{quote}|\n", re.DOTALL)
     return next((match.end() for match in stop.finditer(text, start) if match[0][0] != "\\"), len(text))
 
@@ -121,7 +121,7 @@ def _readable_by_310(content: str) -> bool:
 
 
 def _expression_end(content: str, position: int) -> int:
-    """Return the position of the colon or brace that ends a field's expression; -1 if 3.10 refuses the expression."""
+    """Return the position of ':' or '}' after an f-string's expression; -1 if Python 3.10 rejects the expression."""
     depth = 0
     while part := _FIELD_PART.match(content, position):
         if not depth and part[0] in ":}":
@@ -132,7 +132,7 @@ def _expression_end(content: str, position: int) -> int:
 
 
 class LogicalLine(NamedTuple):
-    """Physical lines that Python joins to one logical line, or one line without code; 0-based, `end` is included."""
+    """Logical line: lines ``start`` to ``end`` (0-based, inclusive), which Python joins; or a line without code."""
 
     start: int
     end: int
@@ -143,28 +143,28 @@ class LogicalLine(NamedTuple):
 
     @property
     def is_clause(self) -> bool:
-        """True if it continues a compound statement at the statement's own indentation."""
+        """True if the line begins a clause of a compound statement, such as ``else`` or ``except``."""
         return self.word in _CLAUSES
 
 
 class _State(NamedTuple):
-    """Open brackets and string after one or several physical lines were read."""
+    """State after reading physical lines: the brackets and the string that are still open."""
 
     brackets: str = ""
     quote: str = ""
     last: str = ""  # last character of code
     depth: int = 0  # most brackets open at once
     joined: bool = False  # a backslash joins the next line
-    closes_foreign: bool = False  # `line` closes a bracket that was opened above the start; the others: before `line`
+    closes_foreign: bool = False  # `line` closes a bracket opened above the start; other fields: state before `line`
     line: int = -1  # last line that was read
 
 
 def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
-    """Return for every line the logical line that starts there; None if it is never complete or cannot be read.
+    """Return for each line the logical line that starts there, or None if it never ends or is invalid.
 
-    The text need not be a program. The meaning of a line depends on where reading begins: a line within a docstring is
-    prose if reading begins above it, and code if it begins there. So the result is computed for each start, from the
-    last line backwards; reading that reaches the next line outside a string takes over the result for that line.
+    The text need not be a program. The meaning of a line depends on the start of reading: a line within a docstring is
+    prose if reading starts above the docstring, and code if reading starts at the line. So the result is computed for
+    each start, from the last line backwards, and is reused by readings that reach this start outside a string.
     """
     results: list[_State | None] = [None] * len(lines)
     for start in range(len(lines) - 1, -1, -1):
@@ -173,7 +173,7 @@ def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
 
 
 def _read_from(lines: list[str], start: int, results: list[_State | None]) -> _State | None:
-    """Read one logical line; return None if it is never complete or cannot be read."""
+    """Read the logical line that begins at ``start``; return None if the logical line never ends or is invalid."""
     number, brackets, quote, last, depth = start, "", "", "", 0
     while number < len(lines):
         line = _read_line(lines[number], brackets, quote)
@@ -202,7 +202,7 @@ def _read_from(lines: list[str], start: int, results: list[_State | None]) -> _S
 
 
 def _read_line(line: str, brackets: str, quote: str) -> _State | None:
-    """Read one line; return the resulting state, or None if the line is unreadable."""
+    """Read a physical line after open ``brackets`` and ``quote``; return the new state, or None for an invalid line."""
     position, depth = 0, 0
     while True:
         if quote:

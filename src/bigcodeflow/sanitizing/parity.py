@@ -9,8 +9,8 @@ only with the length of the text:
 - A statement that does not parse may have a beginning that does. If a beginning can be completed (an open header by a
   body, an open ``try`` by a handler), so can all shorter beginnings: bisection finds the longest one.
 
-Kept are imports, and definitions that the entry point reaches by name: any identifier counts, even a parameter or an
-attribute. The tree is tree-sitter's; Python's own parser ends some statements at other bytes.
+Imports are kept, and definitions that the entry point reaches by name: any identifier counts, even a parameter or an
+attribute. The syntax tree is tree-sitter's, because Python's own parser ends some statements at other bytes.
 """
 
 import re
@@ -85,20 +85,20 @@ def _text(node: Node) -> str:
 
 
 class LineRange(NamedTuple):
-    """Lines of a text, 0-based, both included; only newlines end lines here."""
+    """Range of lines in a text, 0-based, including ``last``; only newlines end lines."""
 
     first: int
     last: int
 
 
 def longest_program(text: str) -> str:
-    """Return the longest range of lines that is a program; the first line if there is none."""
+    """Return the longest range of lines that is a program; the first line if no range is a program."""
     found = longest_program_range(text) or LineRange(0, 0)
     return "\n".join(text.split("\n")[found.first : found.last + 1])
 
 
 def longest_program_range(text: str) -> LineRange | None:
-    """Return the lines of the longest range of at least two lines that is a program; None if there is none."""
+    """Return the longest range of at least two lines that is a program; None if no range is a program."""
     lines = text.split("\n")
     reach = _ProgramEnds(lines)
     code_before = list(accumulate((bool(line.strip()) for line in lines), initial=0))
@@ -124,7 +124,7 @@ def longest_program_range(text: str) -> LineRange | None:
 
 
 class _StatementEnd(NamedTuple):
-    """End of a top-level statement; lines are 0-based and included."""
+    """Last line (0-based) of a top-level statement, and of the part of the statement that parses."""
 
     end: int  # of the whole statement if it parses, else -1
     prefix_end: int  # furthest permitted end within it up to which it parses, else -1
@@ -134,10 +134,10 @@ _NO_STATEMENT = _StatementEnd(_NOWHERE, _NOWHERE)
 
 
 class _ProgramEnds:
-    """For every line the furthest permitted end of a program that starts at that line.
+    """Last possible end line of a program, by the line at which the program starts.
 
-    Lines are those of Python: a carriage return ends a line, although the original counts only newlines. An end is
-    permitted only where a line ends by a newline.
+    Lines are counted as Python counts lines: a carriage return ends a line, although the original counts only newlines.
+    A program may end only at a line that ends with a newline.
     """
 
     def __init__(self, texts: list[str]) -> None:
@@ -167,7 +167,7 @@ class _ProgramEnds:
         ]
 
     def furthest(self, start: int) -> int:
-        """Return the furthest permitted end of a program that starts at a line; -1 if none starts there."""
+        """Return the last possible end line of a program that starts at line ``start``; -1 if none starts there."""
         passed: list[tuple[int, int]] = []  # start of each statement and the furthest end within it
         while start not in self._furthest and self.bound[start] >= 0:
             line = self._logical[start]
@@ -186,7 +186,7 @@ class _ProgramEnds:
         return end
 
     def _statement_at(self, start: int) -> _StatementEnd:
-        """Return the statement at a line of code; decorators are parsed separately, each only once."""
+        """Return the end of the statement that starts at line ``start``; each decorator is parsed separately, once."""
         decorators: list[int] = []
         while start not in self._statements:
             line = self._logical[start]
@@ -267,7 +267,7 @@ class _ProgramEnds:
 
 
 def _completions(members: list[LogicalLine]) -> list[str]:
-    """Return the code that completes each beginning to a whole statement, if that is possible; empty if it is whole."""
+    """Return for each line the code that completes a statement cut off after this line; empty if nothing is missing."""
     completions = []
     waiting: list[LogicalLine] = []  # try statements without a handler, outermost first
     for line in members:

@@ -1,4 +1,4 @@
-"""Find parts of an answer that may be programs: drop its thoughts, undo wrappings, and split it at fences and tags."""
+"""Find the parts of an answer that may be programs: remove thoughts, undo wrappings, split at fences and tags."""
 
 import ast
 import html
@@ -22,7 +22,7 @@ _QUOTED = r"""
 
 
 def marks(pattern: str) -> Callable[[str], Iterator[re.Match[str]]]:
-    """Return a function that finds matches of a verbose pattern in a text, outside strings and comments."""
+    """Return a function that yields matches of a verbose regular expression outside strings and comments."""
     flags = re.VERBOSE | re.DOTALL | re.MULTILINE | re.IGNORECASE
     anywhere, outside = re.compile(pattern, flags), re.compile(f"{_QUOTED}|(?P<mark>{pattern})", flags)
 
@@ -81,10 +81,11 @@ _MAX_LISTS = 100
 
 
 def without_thinking(text: str) -> str:
-    """Remove the thoughts of an answer; a closing tag alone ends a thought that began with the answer.
+    """Remove the thoughts, such as ``<think>...</think>``, from an answer.
 
-    An opening tag alone begins a thought that the token limit cut off. Tags in strings, comments and inline code belong
-    to the program. If an answer has channels, the last final channel counts.
+    A closing tag without an opening tag ends a thought that began at the start of the answer. An opening tag without a
+    closing tag begins a thought that the token limit cut off. Tags in strings, comments and inline code belong to the
+    program. If an answer has channels (``<|channel|>analysis``), only the text of the last final channel is returned.
     """
     answer: list[str] = []
     depth, position = 0, 0
@@ -104,9 +105,9 @@ def without_thinking(text: str) -> str:
 
 
 def readings(text: str, entry_point: str) -> Iterator[str]:
-    """Yield an answer up to its end token, unchanged, and unwrapped.
+    """Yield versions of an answer in which to search for the program: cut at an end token, unchanged, and unwrapped.
 
-    Wrappings are HTML entities, ``>>>`` prompts, ``>`` quote marks, and JSON or Python strings that hold the program.
+    Wrappings are HTML entities, ``>>>`` prompts, ``>`` quote marks, and JSON or Python strings with the program inside.
     """
     name = re.escape(entry_point)
     definition = re.compile(rf"(?:def|class)\s+{name}\b|{name}\s*=")
@@ -131,7 +132,7 @@ def readings(text: str, entry_point: str) -> Iterator[str]:
 
 
 def _joined_lists(text: str) -> Iterator[str]:
-    """Yield each JSON list of strings in a text, joined as lines, which may have line ends of their own."""
+    """Yield each JSON list of strings in ``text``, joined by line ends unless the strings already have line ends."""
     decoder, end = json.JSONDecoder(strict=False), 0
     for found in islice(_LIST.finditer(text), _MAX_LISTS):
         if found.start() < end:
@@ -143,7 +144,7 @@ def _joined_lists(text: str) -> Iterator[str]:
 
 
 def _value(literal: str) -> str:
-    """Decode a JSON or Python string; empty if it is neither."""
+    """Decode the literal of a JSON or Python string; return an empty text for any other literal."""
     for closed in (literal, literal.rstrip("\\") + '"'):
         with suppress(ValueError):
             return str(json.loads(closed, strict=False))
@@ -154,20 +155,21 @@ def _value(literal: str) -> str:
 
 
 def is_escaped(text: str) -> bool:
-    """Tell if a text has HTML entities outside strings (``a &lt; b`` would be a valid program, too)."""
+    """Tell if a text has HTML entities outside strings, even entities that Python can parse, as in ``a &lt; b``."""
     return next(_entities(text), None) is not None
 
 
 def ends_within_fence(text: str) -> bool:
-    """Tell if a text ends before its last fence is closed, as a token limit leaves it."""
+    """Tell if a text ends inside a code block whose closing fence is missing, for example due to a token limit."""
     languages = _FENCE.findall(f"\n{text}\n")
     return bool(languages) and (len(languages) % 2 == 1 or bool(languages[-1]))
 
 
 def fenced_texts(text: str) -> list[str]:
-    """Split a text at fence lines, in order and without common indentation; empty if there is no fence.
+    """Return the parts of a text between fence lines, without common indentation; empty if there is no fence.
 
-    Text before the first fence counts: answers to a prefilled prompt begin within one. Other languages are left out.
+    The part before the first fence is included: the answer to a prefilled prompt begins inside a code block. Blocks in
+    other languages than Python are left out.
     """
     before, *rest = _FENCE.split(f"\n{text}\n")  # then the language of each fence and the text after it
     if not rest:
@@ -181,7 +183,7 @@ def fenced_texts(text: str) -> list[str]:
 
 
 def marked_texts(text: str) -> list[str]:
-    """Split a text at tags, special tokens and fences within lines; empty if there is none."""
+    """Return the parts of a text between tags, special tokens and fences; empty if only fence lines split the text."""
     whole, found = fenced_texts(text) or [text], list[str]()
     for part in whole:
         ends = [0, *(place for mark in _boundaries(part) for place in mark.span()), len(part)]
@@ -205,6 +207,6 @@ def without_notebook_lines(text: str) -> str:
 
 
 def dedented(text: str) -> str:
-    """Remove the indentation that all lines share, if the first line is indented."""
+    """Remove the indentation that all lines share, if the first line that is not blank is indented."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text

@@ -1,8 +1,8 @@
 """Robust mode: extract the program of an answer, including code that the original's method loses.
 
 The answer without its thoughts is split at its fences, tags and special tokens. The last passage that defines the entry
-point is the program; missing parts come from the other passages. Kept are all imports, and statements that bind or
-change an object that the entry point uses. Left out are mere demonstrations, such as calls, prints, asserts.
+point is the program; missing parts come from the other passages. All imports are kept, and all statements that bind or
+change an object that the entry point uses. Demonstrations, such as calls, prints and asserts, are left out.
 """
 
 import ast
@@ -52,13 +52,13 @@ class _Passage(NamedTuple):
         return any(entry_point in item.binds for item in definitions)
 
     def stops_within(self, entry_point: str) -> bool:
-        """Tell if the program seems cut off within the entry point: it ends with this function, without a result."""
+        """Tell if this part of an answer seems cut off: it ends in the entry point's function, without a result."""
         functions = [item.node for item in self.statements[-1:] if isinstance(item.node, FUNCTIONS)]
         return any(node.name == entry_point and not ends_with_result(node.body[-1]) for node in functions)
 
 
 def robust_solution(text: str, entry_point: str) -> str:
-    """Return the program that an answer states for its entry point; if it states none, the result of parity mode."""
+    """Return the program that defines ``entry_point`` in an answer, or parity mode's result if no program does."""
     # Newlines are the only line ends of the result; NUL bytes and a byte order mark may occur in no program.
     readable = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     try:
@@ -97,7 +97,7 @@ def _once(given: str, entry_point: str) -> str:
 
 
 def _split(text: str, entry_point: str) -> list[list[_Passage]]:
-    """Return the passages between fence lines, and those between all marks."""
+    """Return two lists of an answer's parts: split at fence lines, and split at all fences, tags and tokens."""
     views = [[_passage(part) for part in parts] for parts in (fenced_texts(text), marked_texts(text))]
     if ends_within_fence(text):
         for passages in filter(None, views):
@@ -107,10 +107,10 @@ def _split(text: str, entry_point: str) -> list[list[_Passage]]:
 
 
 def _torn(texts: list[tuple[str, str]], entry_point: str) -> Iterator[list[_Passage]]:
-    """Yield ways to split answers that have no complete passage, the best first.
+    """Yield several splits of an answer into parts, the best first, for answers without a complete program.
 
-    A fence line within a docstring tears a program apart, and so does the token limit. The unsplit text, or a draft
-    among the thoughts, may then hold more of the program.
+    A fence line within a docstring, or the token limit, can tear a program apart. The unsplit text, or a draft in the
+    thoughts, may then contain more of the program.
     """
     ranked: list[list[_Passage]] = []
     drafts: list[list[_Passage]] = []
@@ -154,7 +154,7 @@ def _unfenced(given: str) -> list[_Passage]:
 
 
 def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
-    """Assemble the program from the passage that defines the entry point and the others; empty if none defines it."""
+    """Join the part that defines the entry point with needed code of other parts; return '' if no part does."""
     defining = [number for number, passage in enumerate(found) if passage.defines(entry_point)]
     if not defining:
         return ""
@@ -177,7 +177,7 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
 
 
 class Selection:
-    """Select the statements of a program that the given names need."""
+    """Statements of a program that define ``names``, such as the entry point, or that these definitions need."""
 
     def __init__(self, statements: Sequence[Statement], names: frozenset[str], *, all_imports: bool = True) -> None:
         self._statements = statements
@@ -244,16 +244,16 @@ class Selection:
         return self._sets_up(number, item)
 
     def _shows(self, item: Statement) -> bool:
-        """Tell if a statement only shows the entry point at work and binds nothing that is needed."""
+        """Tell if a statement other than a function or class uses the entry point, as an example does."""
         return not item.is_function_or_class and bool(item.reads & self._uses)
 
     def _hides(self, number: int, item: Statement) -> bool:
-        """Tell if an assignment after the entry point only rebinds earlier names, as an example's input or result."""
+        """Tell if a statement after the entry point only assigns to earlier names, as an example does."""
         anew = isinstance(item.node, ast.Assign | ast.AnnAssign) and not item.reads & item.binds
         return anew and number > self._last_binding and set() < item.binds <= self._earlier
 
     def _sets_up(self, number: int, item: Statement) -> bool:
-        """Tell if a statement that defines nothing is set-up: import, change of a needed object, or library call."""
+        """Tell if a statement that defines nothing is setup: it imports, changes a needed object or calls a library."""
         changes = bool(self._objects(item.touches))
         if not isinstance(item.node, ast.Expr):
             return (item.has_import and self._all_imports) or changes
@@ -273,13 +273,13 @@ class Selection:
         return (names & self.needed) - self._imported - ALWAYS_BOUND
 
     def _changes_data(self, function: str) -> bool:
-        """Tell if a function of the program uses data that the entry point needs, and so may fill it."""
+        """Tell if ``function`` uses data that the entry point needs: a call of this function may change the data."""
         if function not in self._functions:
             return False
         return bool(self._objects(self._closure({function}, lambda item: item.needs)) - self._functions)
 
     def _users(self) -> set[str]:
-        """Return the selected names and all functions that use them, except their own helpers."""
+        """Return the selected names and all functions that use them, except functions that the selected names need."""
         callers: dict[str, set[str]] = defaultdict(set)
         for item in self._statements:
             if item.is_function_or_class:
@@ -289,12 +289,12 @@ class Selection:
         return reachable(self._names, lambda name: callers[name]) - (helpers - self._names)
 
     def _closure(self, names: Iterable[str], mentions: Callable[[Statement], set[str]]) -> set[str]:
-        """Return the names, and all names that their definitions mention, directly or indirectly."""
+        """Return ``names`` and all names that the definitions of ``names`` mention, directly or indirectly."""
         return reachable(names, lambda name: chain.from_iterable(map(mentions, self._binders.get(name, ()))))
 
 
 def _without_superseded(kept: list[Statement]) -> list[Statement]:
-    """Drop functions and classes that a later one replaces before anything has used them."""
+    """Drop each function or class that a later definition of the same name replaces before its first use."""
     live: list[Statement] = []
     used_since: dict[str, bool] = {}  # names bound by a later function or class: read in between?
     for item in reversed(kept):

@@ -1,4 +1,4 @@
-"""The sanitizing stage: the table of programs from the table of answers."""
+"""Sanitizing stage: make the table of programs from the table of answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,10 +25,11 @@ _MAX_READ_HERE_CHARACTERS = 100_000
 def sanitize_samples(
     samples: pa.Table, tasks: pa.Table, config: SanitizingConfig, *, progress: Progress | None = None
 ) -> pa.Table:
-    """Sanitize all samples, in their order; mode 'none' takes `given_solution` if there is one.
+    """Extract the program of each sample, in the order of ``samples``; return a table of the SOLUTIONS schema.
 
-    Takes tables of the SAMPLES and the TASKS schema; raises SamplesError for a sample whose task is missing.
-    `progress` is called after each sample with the number of samples done and in all.
+    ``samples`` and ``tasks`` have the SAMPLES and the TASKS schema. Mode 'none' takes a sample's `given_solution` if
+    the sample has one. After each sample, ``progress`` gets the number of finished samples and of all samples.
+    Raise SamplesError if the task of a sample is missing.
     """
     known = {task["task_id"]: task for task in tasks.select(["task_id", "entry_point", "code_prompt"]).to_pylist()}
     columns = ["task_id", "sample_index", "raw_text", "given_solution", "finish_reason"]
@@ -38,7 +39,7 @@ def sanitize_samples(
         if task is None:
             raise SamplesError(
                 f"sample {number} answers {sample['task_id']!r}, which is not among the {len(known)} selected tasks: "
-                "select the task, or leave the sample out"
+                "select the task, or remove the sample"
             )
         text, reason = sample["raw_text"] or "", sample["finish_reason"]
         if config.mode == "none" and sample["given_solution"] is not None:
@@ -60,7 +61,7 @@ def sanitize_samples(
 
 @untrusted_text.with_fallback(lambda text, config, **_: _unread(text, config, "cannot be read"))
 def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    """Return an answer's SOLUTIONS columns; if it cannot be read within limits: its text unchanged, and the reason."""
+    """Return the SOLUTIONS columns of an answer; an answer that is too large stays unchanged, with a syntax_error."""
     try:
         untrusted_text.require_size(text, untrusted_text.MOST_PROGRAM_CHARACTERS, "a program")
         if len(text) > _MAX_READ_HERE_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Top-level statements of a program: the names that each binds, needs and may change, and code that an answer lacks."""
+"""Top-level statements of a program, with the names that a statement binds, needs and may change; and missing code."""
 
 import ast
 import builtins
@@ -35,17 +35,17 @@ _MOST_GLUED = 20
 
 @dataclass(frozen=True)
 class Statement:
-    """One top-level statement, its source text, and the module-level names that its execution binds and reads."""
+    """Top-level statement of a program, with its source text and the module-level names that it binds and reads."""
 
     node: ast.stmt
     text: str
     binds: set[str]
     reads: set[str]
-    needs: set[str]  # what it reads, and what functions that it defines bind or read
+    needs: set[str]  # `reads`, and names that functions in the statement bind or read
 
     @cached_property
     def mentions(self) -> set[str]:
-        """Identifiers in it, including parameters, attributes and keywords."""
+        """All identifiers in the statement, including names of parameters, attributes, keywords and modules."""
         found: set[str] = set()
         for item in ast.walk(self.node):
             for field in ("id", "arg", "attr", "name", "asname", "module", "rest"):
@@ -58,7 +58,7 @@ class Statement:
 
     @cached_property
     def touches(self) -> set[str]:
-        """Names whose objects its execution may change."""
+        """Names of the objects that executing the statement may change."""
         found: set[str] = set()
         for item in immediate(self.node):
             match item:
@@ -114,13 +114,13 @@ class Statement:
 
     @cached_property
     def is_calculated(self) -> bool:
-        """True if its execution calls or awaits something."""
+        """True if executing the statement calls a function or awaits a result."""
         return any(isinstance(node, ast.Call | ast.Await) for node in immediate(self.node))
 
 
 @lru_cache(maxsize=2)  # a solution and its prompt, which several flags read
 def statements_of(program: str) -> Sequence[Statement] | None:
-    """Return the top-level statements of a text; None if it is not a program."""
+    """Return the top-level statements of ``program``; None if the text is not a program."""
     tree = parse_or_none(program)
     if tree is None:
         return None
@@ -137,7 +137,7 @@ def statements_of(program: str) -> Sequence[Statement] | None:
 
 
 def _names(text: str, node: ast.stmt) -> tuple[set[str], set[str], set[str]]:
-    """Return the module-level names that a statement binds, reads, and needs."""
+    """Return three sets: the module-level names that a statement binds, reads, and needs; see `Statement`."""
     try:
         with untrusted_text.parser():
             module = symtable.symtable(text, "<statement>", "exec")
@@ -164,7 +164,7 @@ def _names(text: str, node: ast.stmt) -> tuple[set[str], set[str], set[str]]:
 
 
 def reachable(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return the names, and all names that repeated steps reach from them."""
+    """Return ``names`` and all names that repeated calls of ``step`` reach from ``names``."""
     reached = set(names)
     waiting = list(reached)
     while waiting:
@@ -175,7 +175,7 @@ def reachable(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> set
 
 
 def immediate(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that are evaluated when a statement is executed: not the bodies of functions."""
+    """Yield the syntax nodes that Python evaluates when it executes ``node``; bodies of functions are left out."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -188,7 +188,7 @@ def immediate(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def root_name(node: ast.expr) -> str:
-    """Return the name at the start of a chain of attributes, subscripts and calls; empty if it starts with no name."""
+    """Return the name that starts a chain of attributes, subscripts and calls; empty if no name starts the chain."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -196,9 +196,9 @@ def root_name(node: ast.expr) -> str:
 
 @untrusted_text.with_fallback(lambda *_: False)
 def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
-    """Tell if a solution uses imports or constants of its prompt that it does not state itself.
+    """Tell if a solution needs imports or constants of ``code_prompt`` that the solution does not contain itself.
 
-    Such a solution works only if calibrated. A solution that is not a program omits nothing.
+    Such a solution works only if it is calibrated. The result is False if the solution is not a program.
     """
     statements = statements_of(solution)
     prompt = statements_of(code_prompt + "\n    pass\n") or statements_of(code_prompt)
@@ -211,10 +211,10 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
 
 @untrusted_text.with_fallback(lambda *_: False)
 def shortened(answer: str, solution: str, entry_point: str) -> bool:
-    """Tell if a solution lacks code of its answer that its entry point needs.
+    """Tell if the answer contains code that the entry point needs and that the solution lacks.
 
-    Either each version of the entry point's function in the answer has a line that the solution lacks, or the solution
-    needs a name that none of its statements binds, and a line of the answer binds it.
+    The result is True in two cases: each version of the entry point's function in the answer has a line that the
+    solution lacks; or the solution needs a name that a line of the answer binds, but that the solution does not bind.
     """
     kept = {line.strip() for line in solution.split("\n")}
     bodies = list(_bodies(answer, entry_point))
@@ -230,7 +230,7 @@ def shortened(answer: str, solution: str, entry_point: str) -> bool:
 
 
 def _bodies(answer: str, entry_point: str) -> Iterator[list[str]]:
-    """Yield the lines of each function of this name in an answer, without its header, comments and blank lines."""
+    """Yield the lines of each function named ``entry_point`` in an answer, without header, comments and blank lines."""
     header = re.compile(rf"([ \t]*)(?:async[ ]+)?def[ ]+{re.escape(entry_point)}\b")
     body: list[str] | None = None
     indent = 0
@@ -248,14 +248,14 @@ def _bodies(answer: str, entry_point: str) -> Iterator[list[str]]:
 
 
 def _is_kept(line: str, kept: set[str]) -> bool:
-    """Tell if the solution holds a line, ignoring an end mark or a fence that is glued to the line."""
+    """Tell if ``line`` is among the solution's lines ``kept``; a mark or fence at the end of ``line`` is ignored."""
     ends = (found.start() for found in islice(_GLUED.finditer(line), _MOST_GLUED))
     return line in kept or any(line[:end].rstrip() in kept for end in ends)
 
 
 @untrusted_text.with_fallback(lambda *_: "")
 def missing_program(solution: str, entry_point: str) -> str:
-    """Describe what a compilable solution lacks: all code, or its entry point; empty if it lacks neither."""
+    """Return a message if a compilable solution has no code or no entry point; return an empty text otherwise."""
     statements = statements_of(solution)
     if statements is None or any(item.has_star_import or entry_point in item.binds for item in statements):
         return ""
@@ -265,13 +265,13 @@ def missing_program(solution: str, entry_point: str) -> str:
 
 @untrusted_text.with_fallback(lambda *_: False)
 def placeholder(solution: str, entry_point: str) -> bool:
-    """Tell if the entry point's body does no work; False if it is missing or the solution is not a program."""
+    """Tell if the entry point's body does no work, such as ``pass``; False if there is no entry point or no program."""
     statements = statements_of(solution)
     return statements is not None and is_placeholder(statements, entry_point)
 
 
 def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
-    """Tell if the last statement that binds the entry point is a function that does no work."""
+    """Tell if the last statement that binds the entry point is a function that does no work, such as ``pass``."""
     binding = [item for item in statements if entry_point in item.binds]
     if not binding:
         return False
@@ -287,7 +287,7 @@ def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
 
 
 def ends_with_result(node: ast.stmt) -> bool:
-    """Tell if a statement ends with a returned value or a raised exception."""
+    """Tell if the last statement inside ``node`` returns a value or raises an exception."""
     is_passed = isinstance(node, (ast.If, ast.ClassDef, *FUNCTIONS))
     block = getattr(node, "orelse", []) or ([] if is_passed else getattr(node, "body", []))
     if block:
@@ -296,9 +296,9 @@ def ends_with_result(node: ast.stmt) -> bool:
 
 
 def with_quoted_annotations(program: str) -> str:
-    """Turn each annotation into a string, which is the effect of ``from __future__ import annotations``.
+    """Return the program with annotations as strings, to replace ``from __future__ import annotations``.
 
-    That import must be first in a program, but calibration puts code_prompt first.
+    This import must be the first statement of a program, but calibration puts code_prompt first.
     """
     tree = parse_or_none(program)
     nodes = list(ast.walk(tree)) if tree else []

@@ -1,4 +1,4 @@
-"""Start the space, which is a plug-in: ``python -m bigcodeflow.serving.space --environment bigcodebench``."""
+"""Start the Gradio space, which is a plug-in: ``python -m bigcodeflow.serving.space --environment bigcodebench``."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from bigcodeflow.core.plugins import load_plugin
 
 
 def main() -> int:
-    """Serve until a signal arrives; return the exit code."""
+    """Serve the Gradio space until a signal ends it; return the exit code."""
     code: int = load_plugin("bigcodeflow_space.space:main", "the space")()
     return code
 

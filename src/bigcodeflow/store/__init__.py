@@ -1,4 +1,4 @@
-"""The store: Parquet tables that stages exchange, with checksums, identified by settings; in a folder or at a URL."""
+"""The store in a folder or at a URL: Parquet tables that stages exchange, with checksums and keys made of settings."""
 
 from functools import cache
 from pathlib import Path
@@ -19,10 +19,10 @@ __all__ = [
 
 
 def open_store(location: Path | str) -> Store:
-    """Open the store in a folder or at a URL such as s3://bucket/prefix; nothing is read before it is needed.
+    """Open the store in a folder or at a URL such as s3://bucket/prefix; no data is read yet.
 
     A plug-in opens the store at a URL: the entry point of ``bigcodeflow.stores`` with the name of the URL's protocol,
-    or else the one with the name ``url``.
+    or else the entry point with the name ``url``.
     """
     place = located(str(location))
     if isinstance(place, Path):
@@ -34,8 +34,8 @@ def open_store(location: Path | str) -> Store:
 
 @cache
 def _opener_of(protocol: str) -> str:
-    """Return MODULE:NAME of what opens the stores at URLs of a protocol."""
+    """Return MODULE:NAME of the plug-in's function that opens stores at URLs of ``protocol``."""
     entries = plugin_entries("bigcodeflow.stores")
     if (entry := entries.get(protocol) or entries.get("url")) is None:
-        raise ConfigError("this installation has no entry points of its plug-ins: install bigcodeflow again")
+        raise ConfigError("the plug-ins that open stores at URLs are missing: install bigcodeflow again")
     return entry.value

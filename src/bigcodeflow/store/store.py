@@ -1,7 +1,7 @@
 """A store in a folder of this machine or of a network file system.
 
 Folder: ``{store}/{stage}/{key}/part-0.parquet`` and ``manifest.json``, published by one rename. A folder without a
-manifest is unfinished work and is never read. Plug-ins bring stores at a URL.
+manifest is unfinished work and is never read. Plug-ins provide stores at URLs.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _ROWS_PER_GROUP = 20_000
 
 
 class ArtifactRef(BaseModel):
-    """Reference that one stage passes to the next: the place (stage and key) of a table, and its file's sha256."""
+    """Reference to an artifact that a stage passes to the next: stage and key, and the sha256 of the table's file."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,7 +45,7 @@ class ArtifactRef(BaseModel):
 
 
 class StoredFolder(NamedTuple):
-    """A folder or file in a stage's or the answers' folder; `name` is its path within the store, as execution/KEY."""
+    """An entry of a folder of the store, such as an artifact; `name` is its path in the store, as execution/KEY."""
 
     name: str
     size_bytes: int
@@ -56,15 +56,15 @@ class StoredFolder(NamedTuple):
 def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: Sequence[str] = ()) -> str:
     """Return the identity of a stage's output: sha256 of everything that can change it, as 64 hex digits.
 
-    `version` is increased when the stage's code changes the outcome; `settings` are those that the stage reads,
-    JSON-able, without those that only change speed; `inputs` are keys of the artifacts that it reads.
+    `version` is increased when the stage's code changes the outcome. `settings` are the stage's settings in JSON types,
+    without settings that change only the speed. `inputs` are the keys of the artifacts that the stage reads.
     """
     identity = json.dumps([stage, version, settings, list(inputs)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(identity.encode()).hexdigest()
 
 
 class LogFiles(Enum):
-    """Glob pattern of logs of unfinished work, and the name under which those of another origin ({}) are restored."""
+    """Kinds of logs of unfinished work: glob pattern of the files, and name for copies of other machines' files."""
 
     VERDICTS = ("*/*.jsonl", "restored/{}")
     ANSWERS = ("replies-*.jsonl", "replies-000000-{}")
@@ -84,7 +84,7 @@ class Store:
         return self.root / stage / key
 
     def workspace(self, stage: str, key: str) -> Path:
-        """Create the folder for a stage's durable unfinished work; publishing the artifact removes it."""
+        """Create and return the folder that keeps a stage's unfinished work until the artifact is published."""
         path = self.root / stage / f"{key}{UNFINISHED}"
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -99,7 +99,7 @@ class Store:
         inputs: Sequence[ArtifactRef] = (),
         statistics: Mapping[str, Any] | None = None,
     ) -> ArtifactRef:
-        """Write the table and its manifest to a new folder, move both into place at once, and return the artifact."""
+        """Write the table and its manifest to a new folder, move both into place at once, and return the reference."""
         target = self.folder(stage, key)
         with replaced_folder(target) as folder:
             pq.write_table(table, folder / PART, compression="zstd", row_group_size=_ROWS_PER_GROUP)
@@ -120,7 +120,7 @@ class Store:
         return self.find(stage, key) or ref
 
     def read(self, ref: ArtifactRef, columns: list[str] | None = None) -> pa.Table:
-        """Read the artifact's table."""
+        """Return the artifact's table; raise ArtifactError if the file cannot be read."""
         path = self.path(ref)
         try:
             # pq.read_table would import pyarrow.dataset, which imports pandas if that is installed.
@@ -130,7 +130,7 @@ class Store:
             raise ArtifactError(f"artifact {path} cannot be read ({error}): run the {ref.stage} stage again") from error
 
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
-        """Copy part and manifest from a prepared folder to where other machines read them; here: do nothing."""
+        """Upload table and manifest from ``folder`` if the store is at a URL; a store in a folder does nothing."""
 
     def find(self, stage: str, key: str) -> ArtifactRef | None:
         """Return the published artifact; None if it does not exist or its content no longer matches its manifest."""
@@ -149,7 +149,7 @@ class Store:
         return self.folder(ref.stage, ref.key) / PART
 
     def part(self, stage: str, key: str) -> Path | None:
-        """Return the Parquet file of the artifact of that key, downloaded if necessary; None if there is none."""
+        """Return the Parquet file of the artifact ``key``, downloaded if necessary; None if the store lacks it."""
         path = self.folder(stage, key) / PART
         return path if path.is_file() else None
 
@@ -158,7 +158,7 @@ class Store:
         return sorted(manifest.with_name(PART) for manifest in self.root.glob(f"{stage}/*/{MANIFEST}"))
 
     def versions(self, stage: str) -> dict[str, str]:
-        """Return the keys of a stage's finished artifacts, each with a text that changes whenever its content does."""
+        """Return the keys of a stage's finished artifacts, each with a text that changes when the content changes."""
         found = {}
         for part in self.published(stage):
             with suppress(OSError):
@@ -167,18 +167,18 @@ class Store:
         return found
 
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
-        """Read an artifact's columns where it is stored; a column that it lacks is null.
+        """Read the columns of ``schema`` from an artifact; a column that the artifact lacks is null.
 
         From a store at a URL, only these columns are fetched. Return None if the artifact is missing or damaged.
         """
         return columns_of(self.folder(stage, key) / PART, schema)
 
     def unfinished(self, stage: str) -> list[Path]:
-        """Return the workspaces of a stage that were not published, including those of other machines."""
+        """Return the workspaces of a stage's unfinished artifacts, including workspaces of other machines."""
         return sorted(self.root.glob(f"{stage}/*{UNFINISHED}"))
 
     def synchronized(self, folder: Path, files: LogFiles) -> AbstractContextManager[object]:
-        """Restore lines that other machines appended to a folder's logs, and copy lines appended in the block."""
+        """Return a context that downloads other machines' log lines, then uploads lines appended to ``files``."""
         del folder, files  # other machines read them where they are
         return nullcontext()
 
@@ -191,12 +191,12 @@ class Store:
         return write_atomically(self.root / name, content)
 
     def file(self, name: str) -> Path | None:
-        """Return the path of a small file in its present version; None if there is none."""
+        """Return the path of the current version of a small file; None if the store does not have the file."""
         path = self.root / name
         return path if path.is_file() else None
 
     def files(self, folder: str) -> list[Path]:
-        """Return the small JSON files in a folder, sorted by name."""
+        """Return the paths of the small JSON files in a folder, sorted by name."""
         return sorted((self.root / folder).glob("*.json"))
 
     def remove_file(self, name: str) -> None:
@@ -211,9 +211,9 @@ class Store:
                 yield StoredFolder(f"{folder}/{path.name}", size_bytes, _last_used_at(path))
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        """Remove a folder such as execution/KEY, including its local copy; return False if it was used since the limit.
+        """Remove a folder such as execution/KEY and its local copy unless used since ``limit``; tell if it is removed.
 
-        `lock` names a file in the folder that its users hold locked; if given, the lock decides instead of the limit.
+        `lock` names a file in the folder that users of the folder lock; if given, this lock decides, not `limit`.
         """
         path = self.root / name
         if lock:
@@ -246,7 +246,7 @@ def described(manifest: bytes | None) -> ArtifactRef | None:
 
 
 def columns_of(source: Any, schema: pa.Schema) -> pa.Table | None:
-    """Read columns of a Parquet file, null if it lacks them; None if it is missing or damaged."""
+    """Return a Parquet file's columns in ``schema``, null if absent; return None if the file is unreadable."""
     try:
         with pq.ParquetFile(source, pre_buffer=True) as file:
             table = file.read([name for name in schema.names if name in file.schema_arrow.names])
@@ -259,14 +259,14 @@ def columns_of(source: Any, schema: pa.Schema) -> pa.Table | None:
 
 
 def _last_used_at(path: Path) -> datetime:
-    """Return the time of last use: when the manifest, which `find` touches, or else the newest file was modified."""
+    """Return the time of last use: the manifest's time, which `find` updates, else the time of the newest file."""
     manifest = path / MANIFEST
     stats = _stats_below(manifest if manifest.exists() else path)
     return datetime.fromtimestamp(max((one.st_mtime for one in stats), default=0.0), UTC)
 
 
 def _stats_below(path: Path) -> Iterator[os.stat_result]:
-    """Yield the status of the path itself and of every file below it."""
+    """Yield the file status (such as size) of the path itself and of every file below it."""
     below = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
     for file in chain([path], below):
         with suppress(FileNotFoundError):  # removed meanwhile

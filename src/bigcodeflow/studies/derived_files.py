@@ -21,12 +21,12 @@ _TYPES: Mapping[str, pa.DataType] = {
 
 
 def hub_row(task: Row, **changed: Any) -> dict[str, Any]:
-    """Return a row of TASKS in the hub's schema, with some columns changed or added."""
+    """Return ``task``, a row of TASKS, as a row in the hub's schema; ``changed`` replaces or adds columns."""
     return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
 
 
 def parts_of(doc_struct: str) -> dict[str, Any]:
-    """Return the entries of a task's doc_struct; empty if it is not a JSON object."""
+    """Return the entries of a task's doc_struct (JSON text); empty if the text is not a JSON object."""
     try:
         found = json.loads(doc_struct or "{}")
     except ValueError:
@@ -35,12 +35,12 @@ def parts_of(doc_struct: str) -> dict[str, Any]:
 
 
 def dataset_file(store: Store, name: str, rows: Sequence[Row]) -> str:
-    """Write rows in the hub's schema to the store; return the file's local path for ``dataset.source``."""
+    """Write rows in the hub's schema to the store; return the file's local path, to use as ``dataset.source``."""
     return _derived_file(store, f"{name}.parquet", parquet_bytes(rows))
 
 
 def sample_file(store: Store, name: str, programs: Iterable[tuple[str, str]]) -> str:
-    """Write (task id, program) pairs in order as a sample file; return its local path for ``samples.source``."""
+    """Write (task id, program) pairs as a sample file; return the file's path, to use as ``samples.source``."""
     lines = (json.dumps({"task_id": task_id, "solution": program}) + "\n" for task_id, program in programs)
     return _derived_file(store, f"{name}.jsonl", "".join(lines).encode())
 

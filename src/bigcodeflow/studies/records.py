@@ -31,15 +31,15 @@ class StudyRecord(NamedTuple):
     settings: dict[str, Any]
     written_at: datetime
     execution: str
-    """Key of the first execution among its inputs; empty if there is none."""
+    """Key of the first execution artifact among the result's inputs; empty if no input is an execution."""
 
     @property
     def study(self) -> Study[Any]:
-        """The study that the result is of."""
+        """Study that made the result."""
         return installed_studies()[self.ref.stage]
 
     def sections(self, store: Store) -> list[Section]:
-        """Return the tables as sections of a page; raise ArtifactError if the result's file cannot be read."""
+        """Return the result's tables as sections of a page; raise ArtifactError if the result's file cannot be read."""
         study, stem = self.study, f"{self.ref.stage}-{self.ref.key[:12]}"
         found = []
         for number, table in enumerate(self.study.tables(store.read(self.ref))):
@@ -59,7 +59,7 @@ def publish_study(
     settings: Mapping[str, Any],
     inputs: Sequence[ArtifactRef] = (),
 ) -> ArtifactRef:
-    """Publish a result to the store and the catalog, or return the stored one without reading the rows.
+    """Publish a study's result to the store and the catalog; if the store has ``key``, return the stored result.
 
     The rows must have the columns of the study's schema.
     """
@@ -75,14 +75,14 @@ def publish_study(
 def rows_on_tasks(
     run: RecordedRun, tests: Mapping[str, str], artifact: str, columns: list[str]
 ) -> list[dict[str, Any]]:
-    """Return an artifact's rows on tasks whose test in the run is that of ``tests``, which maps task ids to tests."""
+    """Return an artifact's rows of the tasks whose test text in the run's dataset equals ``tests[task_id]``."""
     asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
     alike = {row["task_id"] for row in asked if tests.get(row["task_id"]) == row["test"]}
     return [row for row in read_artifact(run.path(artifact), columns).to_pylist() if row["task_id"] in alike]
 
 
 def grouped(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
-    """Return the rows by key, in the order in which keys and rows come."""
+    """Group the rows by the value of ``key(row)``; keys and rows keep the order in which they first occur."""
     groups = defaultdict[Key, list[Row]](list)
     for row in rows:
         groups[key(row)].append(row)
@@ -90,7 +90,7 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Ro
 
 
 def recorded_studies(store: Store) -> list[StudyRecord]:
-    """Return every result in the store, the latest first; skip results without a readable manifest."""
+    """Return every study result in the store, the latest first; skip results without a readable manifest."""
     # Studies are imported only if there are results.
     paths = (path for study in study_entries() for path in store.published(study) if study in installed_studies())
     contents = (path.with_name(MANIFEST).read_bytes() for path in paths)
@@ -99,7 +99,7 @@ def recorded_studies(store: Store) -> list[StudyRecord]:
 
 
 def current_studies(store: Store) -> list[StudyRecord]:
-    """Return the recorded results, the latest first, without those replaced by a later result about the same run."""
+    """Return study results, the latest first; skip a result if a later result about the same run replaces it."""
     found: list[StudyRecord] = []
     for record in recorded_studies(store):
         if not any(_replaces(later, record) for later in found):
@@ -108,7 +108,7 @@ def current_studies(store: Store) -> list[StudyRecord]:
 
 
 def _replaces(later: StudyRecord, record: StudyRecord) -> bool:
-    """Tell if both are about the same run with the same feedback, and `later` has at least as many rounds."""
+    """Tell if `later` replaces `record`: same run, same feedback, and at least as many repair rounds."""
     given, now = record.settings, later.settings
     return bool(
         record.study.is_of_one_run
@@ -128,16 +128,17 @@ def _record(ref: ArtifactRef, manifest: Mapping[str, Any]) -> StudyRecord:
 
 
 def sections_of(store: Store, runs: Iterable[RecordedRun]) -> list[Section]:
-    """Return sections of the latest results about these runs and their models, see `sections_about`."""
+    """Return page sections of the latest study results about ``runs`` and their models, see `sections_about`."""
     runs = list(runs)
     executions = [one.keys["execution"] for one in runs if "execution" in one.keys]
     return sections_about(store, {one.model for one in runs}, executions)
 
 
 def sections_about(store: Store, models: Collection[str], executions: Collection[str]) -> list[Section]:
-    """Return sections of the latest results about any of the models, one result for each study and title.
+    """Return page sections of study results about any of ``models``: the latest result for each study and title.
 
-    A result about a single run counts only if its execution's key is given; one is kept for each title and run.
+    A result about a single run counts only if the key of the run's execution is in ``executions``; the latest result
+    for each study, title and run is kept.
     """
     latest: dict[tuple[str, str, str], StudyRecord] = {}
     for record in current_studies(store):

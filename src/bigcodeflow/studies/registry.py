@@ -1,4 +1,4 @@
-"""Protocol of a study, and the studies that are installed."""
+"""Base class of studies, and the studies that are installed."""
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,35 +21,35 @@ S = TypeVar("S", bound=SettingsModel)
 
 
 class Study(Generic[S]):
-    """Base of a study: an entry point of the group ``bigcodeflow.studies`` names the subclass and gives its name.
+    """Base class of studies; an entry point of the group ``bigcodeflow.studies`` names each subclass.
 
-    The name is also that of the store folder, the catalog view, the flow, the command and the address. The subclass's
-    docstring is the help of command and flow.
+    The entry point's name is the name of the study, its store folder, catalog view, flow, command and page. The
+    subclass's docstring is the help of command and flow.
     """
 
     title: ClassVar[str]
     description: ClassVar[str]
-    """One sentence about the content of its tables."""
+    """Sentence that describes the content of the study's tables."""
     schema: ClassVar["pa.Schema"]
     """Columns of a result; the metadata ``grain`` describes a row."""
     settings: type[S] | None = None
-    """Settings, all with defaults, one named ``store``; None if runs publish the study, without command and flow."""
+    """Settings with defaults, including ``store``; None for a study without command and flow, which runs publish."""
     options: Sequence[SettingOption | str] = ()
-    """Options of the command; empty makes one of each field, and ``--set`` of ``overrides``."""
+    """Options of the command; if empty, each setting becomes an option, and ``overrides`` becomes ``--set``."""
     is_of_one_run: ClassVar[bool] = False
     """True if a result is about a single run and says nothing about other runs of the same model."""
 
     def run(self, settings: S, listener: "Listener") -> "ArtifactRef":
         """Run the study and return its result, published by `records.publish_study`.
 
-        By default the function `run_study` in the module `study` of the study's package does it.
+        By default, this calls `run_study` in the module `study` of the study's package.
         """
         return cast("ArtifactRef", self._module("study").run_study(settings, listener))
 
     def tables(self, rows: "pa.Table") -> list[Table]:
-        """Return the tables that people read of a result: first the summary, then the evidence.
+        """Return the tables that show a result to people: first the summary, then the evidence.
 
-        By default the function of this name in the module `tables` of the study's package returns them.
+        By default, this calls `tables` in the module `tables` of the study's package.
         """
         return cast("list[Table]", self._module("tables").tables(rows))
 
@@ -57,20 +57,20 @@ class Study(Generic[S]):
         return import_module(f"{type(self).__module__}.{name}")
 
     def subject(self, settings: S) -> str:
-        """Return what these settings study, for the title of the page in Prefect."""
+        """Return the subject of a study with these settings, for the title of its page in Prefect."""
         return str(settings)
 
     def run_name(self, settings: S) -> str:
-        """Return the name of the flow run."""
+        """Return the name of a flow run of this study in Prefect."""
         return f"{self.title.lower()}: {self.subject(settings)}"
 
     def runs_of_models(self, settings: S) -> Iterable["RunConfig"]:  # noqa: ARG002
-        """Return settings of runs that ask models, for which the flow looks up API keys."""
+        """Return the settings of the study's runs that ask models; the flow looks up the API keys for these runs."""
         return ()
 
 
 def help_of(study: Study[Any]) -> str:
-    """Return the help of a study's command and flow."""
+    """Return the help text of a study's command and flow."""
     return inspect.cleandoc(type(study).__doc__ or study.description)
 
 

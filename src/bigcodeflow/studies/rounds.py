@@ -42,25 +42,25 @@ _USAGE = ("prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
 
 @dataclass(frozen=True)
 class RoundSummary:
-    """Figures of one round, and of all rounds up to it."""
+    """Figures of a round, and of all rounds from round 1 to this round."""
 
     round: int
     asked: int
     """Number of samples requested in this round."""
     repaired: int
-    """Number of these samples that passed."""
+    """Number of samples requested in this round that passed in this round."""
     pass_at_1: float
     """Mean over tasks of the share of judged samples that passed in this round or before."""
     interval: tuple[float, float] | None
-    """95 % interval of that mean, clustered by task."""
+    """95 % interval of ``pass_at_1``, clustered by task."""
     recall: float | None
-    """Samples passed up to this round, as a share of those passed in any round; None if none passed."""
+    """Samples passed up to this round, as a share of the samples passed in any round; None if no sample passed."""
     usage: Mapping[str, float | None]
-    """Tokens and cost of the round's answers, and their mean latency, by _USAGE; None if no answer has a value."""
+    """Sums of tokens and cost, and mean latency, of the round's answers, by _USAGE; None if no answer has a value."""
 
 
 class Chains:
-    """Rows of a run's rounds, grouped by sample."""
+    """Results of a run's repair rounds, grouped by sample; one row per sample and round."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows: Sequence[Row] = rows.to_pylist()
@@ -76,12 +76,12 @@ class Chains:
 
     @property
     def mean_reciprocal_rank(self) -> float | None:
-        """Mean over judged samples of 1 / first round that passed, with 0 if none passed; None without samples."""
+        """Mean of 1 / (first passed round) over judged samples, 0 if a sample never passed; None if none is judged."""
         ranks = [self.first_pass[sample] for sample in self.judged]
         return fmean(1 / rank if rank else 0.0 for rank in ranks) if ranks else None
 
     def summaries(self) -> list[RoundSummary]:
-        """Return a summary of each round."""
+        """Return a summary of each round, in the order of rounds."""
         last = max((int(row["round"]) for row in self.rows), default=1)
         return [self._summary(number) for number in range(1, last + 1)]
 
@@ -111,7 +111,7 @@ VERSION = 1
 
 
 def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> ArtifactRef | None:
-    """Publish the study of a run's rounds, unless the store has it, and return it; None for a run of one round."""
+    """Publish and return the study of a run's rounds, or return a stored study; return None for a run of one round."""
     if not artifacts.rounds:
         return None
     from bigcodeflow.generation.repair import levels_by_template  # imports the providers' HTTP client
@@ -153,7 +153,7 @@ def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[
 
 
 class Rounds(Study[SettingsModel]):
-    """Published by runs of several rounds."""
+    """Study of a run's repair rounds; each run of several rounds publishes a result."""
 
     title = "Repair rounds"
     description = (

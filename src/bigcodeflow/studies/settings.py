@@ -1,4 +1,4 @@
-"""Settings that all studies share which execute programs on tasks."""
+"""Settings that are shared by all studies that execute programs on tasks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,6 +26,6 @@ class ExecutionSettings(SettingsModel):
     """Folder or URL (s3://bucket/prefix) of cached artifacts: what was asked and executed is reused."""
 
     def run_config(self, study: str, sections: Mapping[str, Any], extra: Sequence[str] = ()) -> RunConfig:
-        """Return the settings of a run for a study: ``sections`` and ``extra`` on top of the settings here."""
+        """Return the configuration of a run for ``study``; ``sections`` and ``extra`` override these settings."""
         given = {"store": self.store, "execution": {"environment": self.environment, "workers": self.workers}}
         return load_settings(merged(given, sections, study), study, (*self.overrides, *extra))

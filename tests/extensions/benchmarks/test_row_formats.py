@@ -105,7 +105,7 @@ def test_private_tests_are_read_without_executing_their_pickle() -> None:
     cases = [{"input": "1\n", "output": "ä" * 300, "testtype": "stdin"}]
     assert read_cases(json.dumps(cases)) == read_cases(encoded(json.dumps(cases))) == cases
     for value in (print, [json.dumps(cases)], {"a": "b"}):
-        with pytest.raises(ValueError, match="a pickle of other things than one text"):
+        with pytest.raises(ValueError, match="must hold a single text and nothing else"):
             read_cases(encoded(value))
 
 

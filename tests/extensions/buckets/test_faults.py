@@ -115,7 +115,7 @@ def test_what_the_user_has_to_mend_is_one_line(s3_url: str, tmp_path: Path, monk
         return str(raised.value)
 
     assert "bucket does not exist: create the bucket" in problem("s3://bucket-that-is-not-there/prefix")
-    assert "store memory://x: is gone with the process; use a folder or a URL" in problem("memory://x")
+    assert "store memory://x: ends with this process; use a folder or a URL" in problem("memory://x")
     assert "store foo://x: Protocol not known: foo: use a folder or a URL" in problem("foo://x")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)

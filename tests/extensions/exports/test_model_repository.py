@@ -74,7 +74,7 @@ def test_a_score_that_the_leaderboard_refuses_is_not_proposed(lab: Lab, hub: Wri
 def test_a_model_without_an_organisation_needs_a_repository(lab: Lab) -> None:
     """A name such as gpt-4o is no repository."""
     run = find_run(lab.store.root, lab.run("nova--main"))
-    with pytest.raises(ConfigError, match=r"'nova' is not a repository's name: give the model's with --repository"):
+    with pytest.raises(ConfigError, match=r"'nova' is not OWNER/NAME: give the model's repository with --repository"):
         propose_eval_results(run, allow=ALLOW)
     assert propose_eval_results(run, REPOSITORY, allow=ALLOW).repository == REPOSITORY
 

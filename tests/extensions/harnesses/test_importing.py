@@ -348,7 +348,7 @@ class TestDefects:
         path = tmp_path / f"{STEM}_eval_results.json"
         sample = json.dumps(entry(0))
         path.write_text(f'{{"date": "2025-05-07 20:56", "eval": {{"Starter/0": [{sample}], "Starter/0": [{sample}]}}}}')
-        assert "the key 'Starter/0' stands twice" in read_results(path).defects[0]
+        assert "the key 'Starter/0' occurs twice" in read_results(path).defects[0]
 
     @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"eval": []}', b'{"eval": {}}', b"\xff", b"[" * 200_000])
     def test_what_is_no_result_file(self, tmp_path, content):

@@ -156,14 +156,14 @@ _CALIBRATED = "m--bigcodebench-complete--vllm-0-1-sanitized-calibrated"
         (STEM, "012", {"split": "Complete"}, r"split 'Complete' is not complete or instruct"),
         (STEM, "012", {"subset": 3}, r"subset 3 is not full or hard"),
         (STEM, "012", {"calibrated": 1}, r"calibrated 1 is not true or false"),
-        (STEM, "012", {"model": ["m"]}, r"model \['m'\] is not a model name"),
-        (STEM, "012", {"calibrated": False}, r"calibrated is stated in several ways: no .*, yes says its samples \(every one"),
-        (STEM, "012", {"pass@2": 1.0}, r"has tasks of 1 samples, and .* states pass@2"),
+        (STEM, "012", {"model": ["m"]}, r"model \['m'\] is not a text like 'openai/gpt-4o'"),
+        (STEM, "012", {"calibrated": False}, r"calibrated is stated in several ways: no .*, yes by its samples \(every one"),
+        (STEM, "012", {"pass@2": 1.0}, r"has tasks of 1 samples, too few for pass@2 in .*_pass_at_k\.json"),
         (STEM, "012", {"failed_tasks": ["Starter/9"]}, r"has no result of Starter/9, and .* its ground truth failed"),
         # Only the older original calibrated by the name: no program of such a file may be uncalibrated.
-        (_CALIBRATED, "raw", None, r"yes says the file's name, no says its samples \(none begins"),
+        (_CALIBRATED, "raw", None, r"yes by the file's name, no by its samples \(none begins"),
         # A name that states so many samples a task needs that many of every task.
-        (STEM, "0012", None, r"1 says the file's name, 1 says .*2 tasks.*, 2 says its samples \(1 tasks"),
+        (STEM, "0012", None, r"1 by the file's name, 1 by .*2 tasks.*, 2 by its samples \(1 tasks"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_what_its_name_and_scores_say(tmp_path, stem, samples, beside, message):
@@ -215,7 +215,7 @@ class TestRecordsStay:
         """Neither under its own name nor under another one; the record is named, and stays."""
         before = self.records(tmp_path)
         for name in ("", "another"):
-            with pytest.raises(SamplesError, match=rf"'complete' says .*{next(iter(before))}, which is of this very"):
+            with pytest.raises(SamplesError, match=rf"'complete' by .*{next(iter(before))}, a record of this same"):
                 take_in(free, tmp_path / "store", settings=STARTER | {"split": "instruct"}, name=name)
         assert self.records(tmp_path) == before
 
@@ -230,7 +230,7 @@ class TestRecordsStay:
         """Other tasks, or scores beside it that it lacked, need another name: the record before is not replaced."""
         before = self.records(tmp_path)
         fewer = {"source": "starter", "ids": "0-1", "split": "complete"}
-        with pytest.raises(SamplesError, match=r"imported as mine before, with other tasks, .*another --name"):
+        with pytest.raises(SamplesError, match=r"imported before as run mine, with other tasks, .*another --name"):
             take_in(free, tmp_path / "store", settings=fewer)
         free.with_name("mine_pass_at_k.json").write_text(json.dumps(scores(1.0)))
         with pytest.raises(SamplesError, match=r"with other failed_ground_truths, model, and no record"):

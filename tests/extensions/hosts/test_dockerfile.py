@@ -100,5 +100,5 @@ def test_the_command_builds_an_image_with_docker_s_own_client(tmp_path: Path, wi
 def test_the_command_names_the_package_of_templates(tmp_path: Path, without_packages: dict[str, str]) -> None:
     """In one line."""
     done = process_in(tmp_path)("env", "build", "starter", "--backend", "e2b", check=False, **without_packages)
-    assert "templates need a package that is not installed (e2b): pip install 'bigcodeflow[e2b]'" in done.stderr
+    assert "a template needs a package that is not installed (e2b): pip install 'bigcodeflow[e2b]'" in done.stderr
     assert "Traceback" not in done.stderr

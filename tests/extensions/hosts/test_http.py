@@ -150,8 +150,8 @@ def test_an_answer_that_never_makes_sense_is_given_up(
     proxy.faults.extend(["garbage"] * 20)
     outcome = connect(proxy.url).execute(program("nonsense"))
     assert outcome.exit == (
-        f"not started: backend http: the service at {proxy.url}: it answers b'<html>hello</html>', which is not JSON: "
-        "look at the service's log, and run the same again"
+        f"not started: backend http: the service at {proxy.url}: the answer begins with b'<html>hello</html>', which "
+        "is not JSON: read the service's log, and start the same run again"
     )
     assert proxy.batches == 8
 
@@ -172,7 +172,7 @@ def test_a_service_that_hangs_is_given_up_in_time(proxy: FaultyProxy, connect: C
     backend = connect(proxy.url, timeout_seconds=1.0)
     outcomes = [backend.execute(program("hanging")) for _ in range(3)]
     assert all(outcome.not_started for outcome in outcomes)
-    assert "it does not answer" in outcomes[0].exit
+    assert "no answer to the request" in outcomes[0].exit
     assert "raise execution.service.timeout_seconds" in outcomes[1].exit
     assert proxy.batches == 1
 
@@ -209,8 +209,8 @@ def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monk
     assert 2 <= calls.call_count < 20
     (message,) = {outcome.exit for outcome in outcomes}
     assert message == (
-        "not started: backend http: the service at http://127.0.0.1:9: it does not answer ([Errno 111] Connection "
-        "refused): start it with `bigcodeflow serve`, or correct execution.service.url"
+        "not started: backend http: the service at http://127.0.0.1:9: no answer to the request ([Errno 111] "
+        "Connection refused): start the service with `bigcodeflow serve`, or correct execution.service.url"
     )
 
 
@@ -219,8 +219,8 @@ def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monk
     [
         # The address has become another's between plan and execution: its verdicts would be filed under a wrong name.
         ("a" * 64, "x", KEY, "409 Conflict: the service has bigcodeflow"),
-        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: a request may have|Content Too Large)"),
-        ("", "x", "an-old-key", "set BIGCODEFLOW_SERVICE_KEY to its key"),
+        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: the body is larger|Content Too Large)"),
+        ("", "x", "an-old-key", "set BIGCODEFLOW_SERVICE_KEY to the service's key"),
     ],
 )
 def test_what_the_service_refuses_is_not_started(
@@ -255,20 +255,20 @@ def test_a_wrong_key_is_reported_and_not_shown(
     """The variable is; neither the message nor the log has the key."""
     monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", "a-wrong-key")
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(ConfigError, match="set BIGCODEFLOW_SERVICE_KEY to its key") as raised:
+    with pytest.raises(ConfigError, match="set BIGCODEFLOW_SERVICE_KEY to the service's key") as raised:
         execution_environment(config_of(service.url))
     assert "a-wrong-key" not in str(raised.value) + caplog.text
 
 
-_DOWN = "127.0.0.1:9: it does not answer .*: start it with `bigcodeflow serve`"
+_DOWN = "127.0.0.1:9: no answer to the request .*: start the service with `bigcodeflow serve`"
 _NO_SERVICE = "must be the address of `bigcodeflow serve`"
 
 
 @pytest.mark.parametrize(
     ("url", "error", "message"),
     [
-        *((url, ConfigError, "is not a URL") for url in ("127.0.0.1:8017", "ftp://127.0.0.1", "http://")),
-        ("http://user@127.0.0.1:8017", ConfigError, "is not a URL"),
+        *((url, ConfigError, "must be a URL") for url in ("127.0.0.1:8017", "ftp://127.0.0.1", "http://")),
+        ("http://user@127.0.0.1:8017", ConfigError, "must be a URL"),
         ("http://127.0.0.1:9", SandboxUnavailableError, _DOWN),
         ("{url}/elsewhere", SandboxUnavailableError, _NO_SERVICE),
     ],

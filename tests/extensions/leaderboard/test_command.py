@@ -51,7 +51,7 @@ def test_write_makes_the_files_and_a_snapshot(lab, command, tmp_path):
     names = {f"leaderboard.{kind}" for kind in ("csv", "html", "json", "md")} | {"results.json", "results-hard.json"}
     assert {path.name for path in (tmp_path / "board").iterdir()} == names
     assert f"left out: run {refused}" in first.stderr
-    assert "1 scores of ours, 651 published ones" in first.stderr
+    assert "1 measured scores, 651 published scores" in first.stderr
     command("write", "--out", "board")
     assert len(snapshot_paths(lab.store.root)) == 1
     [ours] = [e for e in json.loads((tmp_path / "board" / "leaderboard.json").read_text())["entries"] if e["run"]]

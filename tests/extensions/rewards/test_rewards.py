@@ -101,7 +101,7 @@ def test_a_mistake_of_the_user_ends_the_training() -> None:
     with answering((422, {"detail": ["the test is not valid Python"]})) as (url, _):
         with pytest.raises(ExecutionError, match="the test is not valid Python"):
             ServiceReward(RewardService(url))(["?"], [RIGHT], test=["("])
-        with pytest.raises(ExecutionError, match="no column test"):
+        with pytest.raises(ExecutionError, match="no column 'test'"):
             ServiceReward(RewardService(url))(["?"], [RIGHT])
     with pytest.raises(ConfigError, match="without fail_fast"):
         ServiceReward(RewardService(url, fail_fast=True), "pass_share")

@@ -96,7 +96,10 @@ def test_memory_may_be_limited(shared_service: Served) -> None:
     body = {"code": "import time\nx = bytearray(b'x') * (200 << 20)\ntime.sleep(2)", "language": "python"}
     for memory_mib, code in ((-1, 0), (100, 137)):
         found = shared_service.client.post("/run_code", json=body | {"memory_limit_MB": memory_mib}).json()
-        assert (found["run_result"]["return_code"], found["message"]) == (code, "ended for memory" if code else "")
+        assert (found["run_result"]["return_code"], found["message"]) == (
+            code,
+            "ended because of memory" if code else "",
+        )
 
 
 def test_a_script_is_run_each_time(run: Run) -> None:
@@ -110,8 +113,8 @@ def test_a_script_is_run_each_time(run: Run) -> None:
     [
         ({"language": "cpp"}, "language: input should be 'python'"),
         ({"fetch_files": ["a"]}, "fetch_files: list should have at most 0 items"),
-        ({"files": {"../a": ""}}, "files: '../a' is no path below"),
-        ({"files": {"a": "?"}}, "files: the content of 'a' is no base64"),
+        ({"files": {"../a": ""}}, "files: '../a' must be a path below"),
+        ({"files": {"a": "?"}}, "files: the content of 'a' is not base64"),
         ({"memory_limit_MB": 8}, "memory_limit_MB: 8 is too little"),
         ({"memory_limit_MB": 10**6}, "limits.memory_mib: 1000000 is more than the service's"),
         ({"run_timeout": 9999}, "time_seconds: 9999 is more than the service's"),
@@ -171,19 +174,19 @@ def test_a_task_is_found_by_its_id(submit: Callable[..., fusion.EvalResult], sha
     for data in (None, [], [{"id": 8, "test": TEST}]):
         body["config"]["provided_data"] = data
         assert refused(shared_service, "/submit", body) == [
-            "config.provided_data: 0 tasks with the id 7: send one, as the service has none"
+            "config.provided_data has 0 tasks with the id 7: send exactly one such task"
         ]
     body["config"]["provided_data"] = {"test": ["x = task_func()", "assert x == 42"], "labels": "{}"}
     assert shared_service.client.post("/submit", json=body).json()["accepted"] is True
     for wrong, line in (
-        ({"test": 3}, "test: is no text"),
-        ({"test": [{"input": {}, "output": {}}]}, "test: is no text"),
-        ({"test": {"code": TEST, "asset": {"a": ""}}}, "test.asset: files of a test are not offered here"),
+        ({"test": 3}, "test: must be a text"),
+        ({"test": [{"input": {}, "output": {}}]}, "test: must be a text"),
+        ({"test": {"code": TEST, "asset": {"a": ""}}}, "test.asset: files of a test are not supported: leave it empty"),
         (
             {"test": TEST, "labels": {"programming_language": "go"}},
-            "labels.programming_language: 'go' is not executed here",
+            "labels.programming_language: 'go' is not python",
         ),
-        ({"test": TEST, "code_prompt": []}, "code_prompt: is no text"),
+        ({"test": TEST, "code_prompt": []}, "code_prompt: must be a text"),
     ):
         body["config"]["provided_data"] = wrong
         assert refused(shared_service, "/submit", body) == [f"config.provided_data.{line}"]
@@ -224,7 +227,9 @@ def test_a_fault_of_the_machine_is_no_verdict(serve_here: Serve, monkeypatch: py
         monkeypatch.setattr(served.service.pool, "submit", failing)
         answer = served.client.post("/submit", json=submission(RIGHT).dict())
         assert (answer.status_code, answer.headers["retry-after"]) == (504, "2")
-        assert answer.json()["detail"] == ["the service could not judge it (not started: no sandbox): send it again"]
+        assert answer.json()["detail"] == [
+            "the service could not judge the program (not started: no sandbox): send it again"
+        ]
         assert fusion.submit(submission(RIGHT), endpoint(served), max_attempts=3).accepted
         faults = iter([True])
         script = fusion.RunCodeRequest(code="print(1)", language="python")

@@ -96,5 +96,5 @@ def test_there_is_no_other_door(ask: Ask) -> None:
 def test_no_key_no_network(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A space without a key listens on loopback only."""
     monkeypatch.delenv("BIGCODEFLOW_SERVICE_KEY", raising=False)
-    with pytest.raises(ConfigError, match="put a key into BIGCODEFLOW_SERVICE_KEY"):
+    with pytest.raises(ConfigError, match="put a key into the environment variable BIGCODEFLOW_SERVICE_KEY"):
         require_key_or_loopback(SpaceSettings(host=host))

@@ -303,7 +303,7 @@ def test_a_plug_in_keeps_what_it_needs(store: Store, keep_by: Callable[[str], No
 def test_nothing_goes_while_a_plug_in_does_not_answer(store: Store, keep_by: Callable[[str], None], path: str) -> None:
     artifact(store, "execution", "kept", 90)
     keep_by(path)
-    with pytest.raises(ConfigError, match=f"what mine needs of the store is .*{path}"):
+    with pytest.raises(ConfigError, match=f"the entry point mine of bigcodeflow.retention is .*{path}"):
         removable(RetentionConfig(store=store.location), NOW)
 
 

@@ -32,7 +32,7 @@ def test_a_dry_run_plans_and_writes_nothing(tmp_path: Path, capsys: pytest.Captu
         ("execution.workers", "is not of the form section.key=value"),
         ("execution.workers=[", "the value is not YAML"),
         ("execution.workers=many", "execution.workers: Input should be a valid integer"),
-        ("dataset.split=instruct", "is what the sweep itself sets: change its 'splits'"),
+        ("dataset.split=instruct", "is set by the sweep: change its field 'splits'"),
     ],
 )
 def test_a_wrong_override_is_reported_once(setting: str, message: str) -> None:
@@ -52,7 +52,7 @@ def test_cleaning_lists_first_and_removes_on_request(tmp_path: Path, capsys: pyt
     clean(store=str(store.root))
     output = capsys.readouterr()
     assert "dataset/unused" in output.out
-    assert "--delete removes it" in output.err
+    assert "add --delete to remove this" in output.err
     assert store.folder("dataset", "unused").exists()
     clean(store=str(store.root), delete=True)
     assert "removed: 1 x artifact" in capsys.readouterr().err

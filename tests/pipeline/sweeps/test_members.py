@@ -137,8 +137,8 @@ def test_a_problem_names_those_that_have_it() -> None:
         ({"common": {"execution.worker": 2}}, "execution.worker is not a setting; known here"),
         ({"overrides": {"execution.workers": -1}}, "execution.workers: Input should be greater than or equal to 0"),
         ({"common": {"name.x": 2}}, "name is a value, not a section"),
-        ({"common": {"dataset.split": "instruct"}}, "dataset.split is what the sweep itself sets: change its 'splits'"),
-        ({"common": {"dataset": {"subset": "hard"}}}, "dataset.subset is what the sweep itself sets"),
+        ({"common": {"dataset.split": "instruct"}}, "dataset.split is set by the sweep: change its field 'splits'"),
+        ({"common": {"dataset": {"subset": "hard"}}}, "dataset.subset is set by the sweep"),
         (
             {"models": [{"model": "openai:a/m"}, {"model": "mistral:a/m"}]},
             "2 of its runs are called 'a--m-complete-full': give its models, benchmarks and settings different names",
@@ -225,7 +225,7 @@ def test_two_benchmarks_without_names_are_refused() -> None:
     with pytest.raises(ConfigError, match="give its models, benchmarks and settings different names"):
         members_of(sweep)
     named = sweep.model_copy(update={"benchmarks": sweep.benchmarks[:1], "common": {"dataset.source": "mine.jsonl"}})
-    with pytest.raises(ConfigError, match="is what the sweep itself sets: change its 'benchmarks'"):
+    with pytest.raises(ConfigError, match="is set by the sweep: change its field 'benchmarks'"):
         members_of(named)
 
 

@@ -89,7 +89,7 @@ def test_runs_are_restricted_to_common_tasks(runs, outcomes):
     ("task_id", "split", "problem"),
     [
         ("Other/1", "complete", r"no task in common.*a · full · complete 2, b · full · complete 1"),
-        ("Demo/0", "instruct", "a · full · complete answers complete prompts, b · full · instruct instruct ones"),
+        ("Demo/0", "instruct", "a · full · complete answers complete prompts, b · full · instruct instruct prompts"),
     ],
 )
 def test_runs_without_common_tasks_or_of_two_splits_are_refused(runs, outcomes, task_id, split, problem):
@@ -150,7 +150,7 @@ def test_too_few_samples_for_any_k_are_refused(runs, outcomes):
     """Asking for pass@5 alone of one sample a task names the run and the task that lack samples."""
     runs.add("a", outcomes("+-"))
     runs.add("b", outcomes("-+"))
-    with pytest.raises(ArtifactError, match="has 1 samples of Demo/0"):
+    with pytest.raises(ArtifactError, match="has 1 samples of task Demo/0"):
         runs.compare("a", "b", k=(5,))
 
 

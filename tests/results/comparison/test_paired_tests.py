@@ -106,9 +106,9 @@ def test_the_interval_holds_the_difference_stays_in_range_and_turns_round(given_
 @pytest.mark.parametrize("wrong", [(-1, 0, 5), (3, 3, 5), (0, 0, 0)])
 def test_counts_that_cannot_be_are_refused(wrong):
     """More tasks than there are, fewer than none, and none at all."""
-    with pytest.raises(ValueError, match="score interval of"):
+    with pytest.raises(ValueError, match="score interval: only_first"):
         score_interval(*wrong)
-    with pytest.raises(ValueError, match="-1 and 3"):
+    with pytest.raises(ValueError, match="only_first = -1, only_second = 3"):
         mcnemar(-1, 3)
 
 

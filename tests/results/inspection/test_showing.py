@@ -175,6 +175,6 @@ class TestFolder:
         """An export into another one would mix two runs: it is refused, and nothing is written."""
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "notes.txt").write_text("mine")
-        with pytest.raises(ConfigError, match="not empty"):
+        with pytest.raises(ConfigError, match="is not an empty folder"):
             export(record(failures), tmp_path / "out")
         assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes.txt"]

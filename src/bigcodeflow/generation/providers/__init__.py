@@ -42,9 +42,9 @@ class Provider:
     label: str = ""
     """Name of the provider in messages."""
     forms: Sequence[PromptForm] = ("chat", "prefill", "direct")
-    """Forms of prompts that it accepts."""
+    """Forms of prompts that the provider accepts."""
     not_taken: Mapping[str, str] = MappingProxyType({})
-    """Parameters that it never accepts, with the reason."""
+    """Parameters that the provider never accepts, with the reason."""
     most_stops: float = inf
     """Maximum number of stop texts."""
 
@@ -59,7 +59,7 @@ class Provider:
             lines.append(f"generation.prompt.form: {self.label} does not take {form!r}; {remedy}")
         if stops > self.most_stops:
             lines.append(
-                f"generation.sampling.stop: {self.label} takes {self.most_stops} texts at most; given: {stops}"
+                f"generation.sampling.stop: {self.label} takes up to {self.most_stops} texts, not {stops}; remove some"
             )
         return lines
 
@@ -68,23 +68,22 @@ class Provider:
         return []
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """Return exactly what is sent for a request, without address and key; JSON-able, stored with each sample."""
+        """Return the JSON body that is sent for a request, without address and key; stored with each sample."""
         raise NotImplementedError
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request once and return the whole reply, or raise RequestError; no retries, also not by an SDK."""
+        """Send a request once, without retries by an SDK; return the whole reply, or raise RequestError."""
         raise NotImplementedError
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Change the form of later requests if a request with this body failed because of its form.
+        """Change the fields of later requests if ``error`` shows that the provider rejects a field of ``body``.
 
-        Return a message that says what is changed: the request is then worth another try. Return an empty text if
-        nothing can be changed.
+        Return a message with the change, after which the failed request is sent again; an empty text for no change.
         """
         return ""
 
     async def offered_models(self) -> str:
-        """Return a sentence with the names of the models that can be asked for; empty if they are not known."""
+        """Return a sentence with the names of the models that the provider offers; empty if the names are unknown."""
         return ""
 
     async def aclose(self) -> None:
@@ -101,7 +100,7 @@ class ProviderInfo:
     """True if the provider's default address needs a key; another address needs none."""
     several_answers: bool = False
     engine: str = ""
-    """'module:class' of the `Engine` that loads the model on this machine; empty for others."""
+    """'module:class' of the `Engine` that loads the model on this machine; empty for APIs."""
     own_address: str = ""
     """Example, such as https://NAME.openai.azure.com, if every user has a different address, which must be set."""
     extra: str = ""
@@ -120,7 +119,7 @@ _PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
 
 @cache
 def known_providers() -> Mapping[str, ProviderInfo]:
-    """Return the providers by name, the part of generation.model before the colon; of equal names, ours counts."""
+    """Return all providers by name (generation.model before the colon); built-in names replace those of plug-ins."""
     paths = {name: entry.value for name, entry in plugin_entries("bigcodeflow.engines").items()}
     engines = {name: ProviderInfo(f"{path}.provider", needs_key=False, engine=path) for name, path in paths.items()}
     own_engines = {name: engines[name] for name, path in paths.items() if is_own(path)}
@@ -133,7 +132,7 @@ def provider_info(name: str) -> ProviderInfo:
         return known[name]
     close = difflib.get_close_matches(name.lower(), known, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    raise ConfigError(f"generation.model: no provider {name!r}; {hint}known: {', '.join(known)}")
+    raise ConfigError(f"generation.model: no provider {name!r}; {hint}known: {', '.join(known)}; write PROVIDER:MODEL")
 
 
 def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
@@ -172,12 +171,12 @@ def secret_block(variable: str) -> str:
 
 
 def open_provider(name: str, endpoint: Endpoint) -> Provider:
-    """Open a provider with a key of `find_key`; nothing is sent yet."""
+    """Open the provider ``name`` for ``endpoint``, with a key from `find_key`; send nothing yet."""
     info = provider_info(name)
     if endpoint.base_url:
         _check_address(endpoint.base_url)
     elif info.own_address:
-        raise ConfigError(f"generation.base_url: {name} needs your address, such as {info.own_address}")
+        raise ConfigError(f"generation.base_url: {name} needs the address of your server, such as {info.own_address}")
     try:
         factory = info.factory if ":" in info.factory else f"{__name__}.{info.factory.replace('.', ':')}"
         provider: Provider = load_plugin(factory, f"generation.model {name}")(endpoint)
@@ -193,7 +192,7 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
 def check_key(key: str, where: str) -> None:
     """Refuse a key with invalid characters: it would fail in the HTTP client, whose message would show the key."""
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigError(f"{where}: holds a blank, a line break or another character that a key cannot contain")
+        raise ConfigError(f"{where}: holds a blank or another character that no key contains: copy the key again")
 
 
 def _check_address(address: str) -> None:
@@ -208,11 +207,11 @@ def _check_address(address: str) -> None:
     if not valid:
         raise ConfigError(f"generation.base_url: {address!r} is not a URL. Example: http://127.0.0.1:8000/v1")
     if parts.username or parts.password:
-        raise ConfigError("generation.base_url: holds a user or password; give the key in an environment variable")
+        raise ConfigError("generation.base_url: holds a user or password: remove it, and set the key's variable")
 
 
 def untaken(request: Request, reasons: Mapping[str, str]) -> list[str]:
-    """Return a message for each key of ``reasons`` (field of `Sampling`, or 'seed') that is set in the request."""
+    """Return a message for each parameter that the request sets, but that ``reasons`` (name: reason) forbids."""
     given = request.sampling.given() | ({} if request.seed is None else {"seed": request.seed})
     remedies = {"stop": "empty it"}
     return [
@@ -244,7 +243,7 @@ def given_fields(request: Request, names: Iterable[str], **renamed: str) -> dict
 
 
 def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a body that is updated with further fields; nested objects are merged field by field."""
+    """Return ``body`` updated with the fields of ``extra``; nested objects are merged field by field."""
     result = dict(body)
     for key, value in extra.items():
         before = result.get(key)

@@ -1,7 +1,7 @@
 """Providers that use OpenAI's protocol: OpenAI and compatible servers, Mistral, Hugging Face's router; and Ollama.
 
 The SDKs are not used: they send the same bodies through the same HTTP client, and retries and parsing are done here.
-Use the provider openai for Ollama's /v1 address, which accepts neither options nor raw text.
+For Ollama's /v1 address, use the provider openai: this address accepts neither Ollama's options nor raw text.
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
@@ -57,21 +57,21 @@ _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 _HUGGING_FACE = ("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop", "temperature", "top_p")
 _MODELS_NAMED = 10
-_OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
+_OWN_PARAMETER = "not part of the protocol; give the server's own parameter in generation.extra_body"
 
 
 class ChatCompletions(HttpProvider):
-    """Base class of the providers of this protocol; subclasses define the differences."""
+    """Base class of providers that use OpenAI's protocol; each subclass defines its differences."""
 
     def path(self, request: Request) -> str:
         return "/v1/chat/completions"
 
     def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
-        """Return the answers and tokens of a chat or text completion."""
+        """Return the answers and token counts of a chat or text completion."""
         choices = data.get("choices")
         if not choices:
             ensure_ok(data, secret=self.endpoint.api_key)
-            raise RequestError("malformed", "the answer holds no choices")
+            raise RequestError("malformed", "the provider's answer has no choices")
         answers = tuple(_answer(choice) for choice in sorted(choices, key=lambda choice: choice.get("index") or 0))
         return answers, completion_usage(data.get("usage") or {})
 
@@ -86,7 +86,7 @@ class OpenAIProvider(ChatCompletions):
         super().__init__(endpoint)
         host = urlsplit(endpoint.base_url or self.address).hostname or ""
         self.official = host == "openai.com" or host.endswith(".openai.com")
-        """True for OpenAI itself, which accepts less than compatible servers and refuses unknown fields."""
+        """True for OpenAI itself, which accepts fewer settings than compatible servers and refuses unknown fields."""
         self._limit_is_fixed = endpoint.limit_parameter != "auto"
         usual = _LIMIT_NAMES[self.official]
         self._limit_name = endpoint.limit_parameter if self._limit_is_fixed else usual
@@ -97,7 +97,7 @@ class OpenAIProvider(ChatCompletions):
         self.forms = ["direct"] if _CONTINUING.match(endpoint.model) else ["chat"]
         self.not_taken = {
             "top_k": "OpenAI takes none",
-            "reasoning_tokens": "OpenAI takes no budget, but generation.sampling.reasoning_effort",
+            "reasoning_tokens": "OpenAI takes no number of tokens; use generation.sampling.reasoning_effort",
         }
 
     def problems(self, request: Request) -> list[str]:
@@ -126,7 +126,7 @@ class OpenAIProvider(ChatCompletions):
         return "/completions" if request.prompt.form == "direct" else "/chat/completions"
 
     async def offered_models(self) -> str:
-        """Return a sentence with the names of the server's models, those like the wanted name first."""
+        """Return a sentence with names of the server's models; names like the configured name come first."""
         try:
             names = [str(one["id"]) for one in (await self.json("GET", "/models"))["data"]]
         except (RequestError, *SHAPE_ERRORS):
@@ -137,7 +137,7 @@ class OpenAIProvider(ChatCompletions):
         return shown(listed, self.endpoint.api_key)
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Switch once to the other name of the token limit if a server refuses the name that was sent."""
+        """Switch once between max_tokens and max_completion_tokens if a server refuses the name that was sent."""
         sent = next((name for name in _LIMIT_NAMES if name in body), "")
         told = str(error)
         if error.kind != "bad_request" or "prompt" in body or not sent or sent not in told:
@@ -169,13 +169,13 @@ class MistralProvider(ChatCompletions):
     label = "Mistral"
     forms = ("chat", "prefill")
     not_taken: Mapping[str, str] = {
-        "reasoning_tokens": "Mistral takes no budget, but generation.sampling.reasoning_effort"
+        "reasoning_tokens": "Mistral takes no number of tokens; use generation.sampling.reasoning_effort"
     }
 
     def notes(self, request: Request) -> list[str]:
         if request.prompt.form != "prefill":
             return []
-        return ["prefill: the begun answer, which Mistral repeats, is taken off its answers"]
+        return ["prefill: Mistral's answers repeat the prefill, which is taken off"]
 
     def body(self, request: Request) -> Mapping[str, Any]:
         """Return the body; only a prefilled answer, which the model must continue, is marked as a prefix."""
@@ -204,16 +204,18 @@ class HuggingFaceProvider(ChatCompletions):
 
     def __init__(self, endpoint: Endpoint) -> None:
         if not endpoint.base_url and not endpoint.api_key.startswith("hf_"):
-            raise ConfigError("generation.model: huggingface needs a token of Hugging Face's, which begins with hf_")
+            raise ConfigError(
+                "generation.model: huggingface needs a key that begins with hf_: correct the key (HF_TOKEN)"
+            )
         super().__init__(endpoint)
 
     def notes(self, request: Request) -> list[str]:
         if self.endpoint.base_url or ":" in self.endpoint.model:
             return []
-        return ["Hugging Face's router chooses who serves the model; pin one as MODEL:PROVIDER"]
+        return ["Hugging Face's router chooses the provider; to fix the provider, write MODEL:PROVIDER"]
 
     def path(self, request: Request) -> str:
-        """Return the part of the path that base_url lacks: users give endpoint addresses with or without a path."""
+        """Return the part of the path that base_url lacks: users write endpoint addresses with or without a path."""
         path = urlsplit(self.endpoint.base_url).path.rstrip("/")
         if path.endswith("/chat/completions"):
             return ""
@@ -225,7 +227,7 @@ class HuggingFaceProvider(ChatCompletions):
 
 
 def completion_usage(usage: Mapping[str, Any]) -> TokenUsage:
-    """Return the tokens of a completion; add the reasoning if the total shows that completion_tokens excludes it."""
+    """Return a completion's token counts; add reasoning tokens if, by the total, completion_tokens lacks them."""
     prompt, completion, total = (usage.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
     reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
@@ -263,16 +265,16 @@ def content_parts(content: Any) -> tuple[str, str]:
 
 
 class OllamaProvider(HttpProvider):
-    """Provider for Ollama: chats and, for the form 'direct', raw continuations."""
+    """Provider for Ollama's own API, which chats or, for the form 'direct', continues a text without template."""
 
     address = "http://127.0.0.1:11434"
 
     def problems(self, request: Request) -> list[str]:
         reasons = {}
         if request.sampling.reasoning_tokens:
-            reasons["reasoning_tokens"] = "Ollama takes no budget, but 0 or reasoning_effort"
+            reasons["reasoning_tokens"] = "Ollama takes only 0 here; use reasoning_effort"
         if request.sampling.reasoning_tokens is not None:
-            reasons["reasoning_effort"] = "either it or reasoning_tokens is taken"
+            reasons["reasoning_effort"] = "Ollama takes only one of reasoning_effort and reasoning_tokens"
         return untaken(request, reasons)
 
     def notes(self, request: Request) -> list[str]:
@@ -280,7 +282,7 @@ class OllamaProvider(HttpProvider):
             "Ollama cuts off prompts beyond its context length; raise it with extra_body {options: {num_ctx: 16384}}"
         ]
         if request.prompt.form == "prefill":
-            lines.append("prefill: continued where the model's template can; else a new answer is begun")
+            lines.append("prefill: continued if the model's template can; otherwise the model begins a new answer")
         return lines
 
     def body(self, request: Request) -> Mapping[str, Any]:
@@ -300,7 +302,7 @@ class OllamaProvider(HttpProvider):
 
     def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
         if not data.get("done"):
-            raise RequestError("malformed", "the answer is not marked as done")
+            raise RequestError("malformed", "Ollama's answer is not complete: done is not true")
         message = data["message"] if "message" in data else {**data, "content": data["response"]}
         reason = "tool_calls" if message.get("tool_calls") else finish_reason(data.get("done_reason"))
         answer = Answer(message["content"] or "", reason, message.get("thinking") or "")

@@ -1,6 +1,6 @@
 """HTTP between bigcodeflow and a provider: a connection pool, a deadline per request, and a mapping of errors.
 
-Nothing here sends a request twice: `retries` decides what is sent again. Every failure becomes a `RequestError` whose
+This module sends no request twice: `retries` decides what is sent again. Every failure becomes a `RequestError` whose
 kind depends on the status, the provider's error code, or the exception of the HTTP client.
 """
 
@@ -83,18 +83,18 @@ class HttpProvider(Provider):
     """Response header with the ID of the request; if empty, the ID in the reply is used."""
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
-        """Open the pool. Every request has the headers, including the key; None sends the key as a bearer token."""
+        """Open the pool. Each request has ``headers``, which include the key; None sends the key as a bearer token."""
         self.endpoint = endpoint
         self._address = (endpoint.base_url or self.address).rstrip("/")
         bearer = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"}
         self._http = async_client(endpoint, self.address, headers or bearer)
 
     def path(self, request: Request) -> str:
-        """Return the path to which a request is sent, below the address."""
+        """Return the path of a request, to be appended to the server's address."""
         raise NotImplementedError
 
     def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
-        """Return the answers and tokens of a reply in the form of this protocol."""
+        """Return the answers and token counts in the JSON object of a reply."""
         raise NotImplementedError
 
     async def ask(self, request: Request) -> Reply:
@@ -103,15 +103,15 @@ class HttpProvider(Provider):
         return self.reply(decoded(response.text, str(response.url)), request_id)
 
     def reply(self, data: Mapping[str, Any], request_id: str | None = None) -> Reply:
-        """Convert an answer's JSON object; its own ID is used if ``request_id`` (from a header) is empty."""
+        """Convert a response's JSON object to a reply with the ID ``request_id`` (from a header) or the object's id."""
         try:
             answers, usage = self.parsed(data)
         except (AttributeError, KeyError, TypeError) as error:
-            raise RequestError("malformed", f"the answer has not the form of this protocol: {error!r}") from None
+            raise RequestError("malformed", f"the answer does not fit the provider's protocol: {error!r}") from None
         return Reply(answers, usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
 
     async def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
-        """Send a request once, with ``body`` as JSON or the client's ``options``, and return the whole response."""
+        """Send a request once, with ``body`` as JSON and ``options`` for the HTTP client; return the whole response."""
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
         address = self._address + path
@@ -128,7 +128,7 @@ class HttpProvider(Provider):
         """Yield the results of a batch, one JSON object per line, without keeping all in memory.
 
         Lines end only at a line feed: texts may contain other line ends, at which the decoders of HTTP clients would
-        split them. A line that is not a result is skipped; the driver notices it because the count is too low.
+        split them. A line that is not a result is skipped, so the caller may get fewer results than requests.
         """
         request = self._http.build_request("GET", self._address + path)
         response = await called(self.endpoint, self._http.send(request, stream=True))
@@ -152,12 +152,12 @@ class HttpProvider(Provider):
 
 @cache
 def ssl_context(*, trust_env: bool = True) -> ssl.SSLContext:
-    """Return a shared context with the certificates; loading them would cost each client 40 ms."""
+    """Return a TLS context that all clients share, because loading the certificates takes 40 ms."""
     return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
-    """Return a client with a connection for each concurrent request; clients of SDKs keep only 20 to 100."""
+    """Return an HTTP client with a connection for each concurrent request; SDKs keep only 20 to 100 connections."""
     size = endpoint.connections
     host = urlsplit(endpoint.base_url or address).hostname or ""
     try:
@@ -175,14 +175,14 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
     try:
         return httpx2.AsyncClient(**options)
     except (ImportError, ValueError) as error:
-        raise ConfigError(f"the proxy in ALL_PROXY or HTTPS_PROXY cannot be used: {error_message(error)}") from None
+        raise ConfigError(f"ALL_PROXY or HTTPS_PROXY is unusable ({error_message(error)}): correct it") from None
 
 
 async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception], address: str = "") -> T:
-    """Return the result of a call within the endpoint's deadline; errors name the address if nothing answers there.
+    """Await the call ``sending``, at most for the endpoint's timeout; connection errors name ``address``.
 
-    Errors of the HTTP client and an SDK's own ``failures`` become a `RequestError`. It has no cause, because a cause
-    would contain the request's headers.
+    Errors of the HTTP client, and an SDK's errors of the types ``failures``, become a `RequestError`. This error has no
+    cause, because a cause would contain the request's headers.
     """
     try:
         async with asyncio.timeout(endpoint.timeout_seconds):
@@ -194,7 +194,7 @@ async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exce
 
 
 def _request_error(error: BaseException, endpoint: Endpoint, address: str) -> RequestError:
-    """Return the error for a status, or for the innermost cause, because SDKs wrap errors of the HTTP client."""
+    """Convert ``error`` to a RequestError by its HTTP status or, if it has none, by its innermost cause."""
     response = getattr(error, "response", None)
     if response is not None and not response.is_success:
         return _response_error(response, endpoint)
@@ -213,7 +213,7 @@ def _request_error(error: BaseException, endpoint: Endpoint, address: str) -> Re
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, including the causes of several connection attempts."""
+    """Yield an error and all its causes, including the errors of several connection attempts in a group."""
     found: BaseException | None = error
     while found is not None:
         yield found
@@ -228,12 +228,12 @@ def _unreached(error: BaseException) -> str:
     if isinstance(error, ConnectionRefusedError):
         return "refuses connections: start the server there, or correct generation.base_url"
     if isinstance(error, socket.gaierror):
-        return "has no address: correct the host in generation.base_url, or see to this machine's network"
+        return "has no address: correct the host in generation.base_url, or check this machine's network"
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLWantReadError):
         reason = getattr(error, "verify_message", "") or error.reason or "not understood"
-        return f"gives no TLS connection ({reason}): correct http or https in generation.base_url, or its certificate"
+        return f"gives no TLS connection ({reason}): correct http or https in generation.base_url, or the certificate"
     if type(error).__name__ == "ConnectTimeout":
-        return "takes no connection in time: correct generation.base_url, or see to a firewall or proxy between"
+        return "accepts no connection in time: correct generation.base_url, or check the firewall and the proxy"
     return ""
 
 
@@ -275,7 +275,7 @@ def _batch_result(line: bytes) -> dict[str, Any] | None:
         data = json.loads(line)
         if isinstance(data, dict) and isinstance(data.get("custom_id"), str):
             return data
-    logger.warning("a line among the results of a batch is no result: %d bytes", len(line))
+    logger.warning("a line of %d bytes in the results of a batch is not a result: it is skipped", len(line))
     return None
 
 
@@ -289,7 +289,7 @@ def status_error(
     """
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST and (location := headers.get("location")):
         place = shown(f"{address or 'the address'} redirects to {location}", secret)
-        message = f"{status}: {place}: set generation.base_url to where the API is"
+        message = f"{status}: {place}: set generation.base_url to the API's address"
         return RequestError("not_found", message, reached=False)
     page = _web_page(body, address)
     parts: list[Mapping[str, Any]] = []
@@ -313,7 +313,7 @@ def shown(message: str, secret: str) -> str:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return seconds to wait by ``retry-after-ms`` or ``Retry-After`` (RFC 9110, section 10.2.3); None if invalid."""
+    """Return the seconds to wait from ``retry-after-ms`` or ``Retry-After`` (RFC 9110, 10.2.3); None without either."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -352,7 +352,7 @@ def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKi
 
 
 def _error_parts(content: Any) -> list[Mapping[str, Any]]:
-    """Return an error's JSON object, then the objects in its details; empty if the content is no object."""
+    """Return the error object in ``content`` and the objects in its details; empty if ``content`` has no object."""
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     if not isinstance(content, dict):
@@ -365,7 +365,7 @@ def _error_parts(content: Any) -> list[Mapping[str, Any]]:
 
 
 def ensure_ok(data: Any, *, secret: str = "") -> None:
-    """Raise RequestError for an answer that has an error despite status 200, as gateways send it."""
+    """Raise RequestError if an answer with status 200 contains an error, as answers of some gateways do."""
     error = data.get("error") if isinstance(data, dict) else None
     if error:
         code = error.get("code") if isinstance(error, dict) else None

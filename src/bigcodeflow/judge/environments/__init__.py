@@ -1,6 +1,6 @@
 """Environments: separate interpreters with pinned libraries, built once and identified by their sha.
 
-Here are their definitions (configs/environments/NAME.yaml and NAME.lock), and what is built on this machine.
+This module reads their definitions, configs/environments/NAME.yaml and NAME.lock, and finds those that are built here.
 """
 
 import hashlib
@@ -30,42 +30,42 @@ LOCK = "requirements.lock"
 
 
 class DataFile(SettingsModel):
-    """A file that libraries read at run time, fetched when the environment is built."""
+    """File that libraries read at run time; the build of the environment fetches it."""
 
     path: str
     """Path below the environment's data folder."""
     sha256: str
     url: str = ""
-    """Address to download it from; empty if a wheel contains it."""
+    """Address from which the file is downloaded; empty if a wheel contains the file."""
     wheel: str = ""
-    """Pinned distribution that carries it, such as 'name==1.0'."""
+    """Pinned distribution whose wheel contains the file, such as 'name==1.0'."""
     member: str = ""
-    """Its path within that wheel."""
+    """Path of the file in the wheel."""
 
 
 class EnvironmentDefinition(SettingsModel):
-    """Definition of an environment: all that its build needs."""
+    """Definition of an environment: everything that its build needs."""
 
     name: str
     description: str
     purpose: Purpose = "sandbox"
-    """'sandbox' runs solutions, 'engine' a model that writes them, 'trainer' libraries that train one with rewards,
-    'reader' programs that read exported runs."""
+    """Use of the environment: 'sandbox' executes solutions, 'engine' runs a model that writes them, 'trainer' trains a
+    model with rewards, 'reader' runs programs that read exported runs."""
     python: str = ""
-    """Version of the interpreter, such as '3.10'; empty takes the one that runs bigcodeflow."""
+    """Version of the interpreter, such as '3.10'; empty: the interpreter that runs bigcodeflow."""
     lock: str
     """Text of the hash-pinned requirements."""
     torch_backend: Literal["", "cpu"] = ""
-    """'cpu' where the lock names torch's CPU build, which the ordinary index does not have."""
+    """'cpu' if the lock file pins torch's CPU build, which PyPI does not have; else empty."""
     system_packages: tuple[str, ...] = ()
     """Debian packages that tasks call as programs."""
     imports: tuple[str, ...] = ()
-    """Modules that must be importable, for `env check`."""
+    """Modules that must be importable; `env check` tests this."""
     data: tuple[DataFile, ...] = ()
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables inside the sandbox; '{data}' stands for the data folder."""
     warm_up: str = ""
-    """Python program run once after the build, whose files under HOME every sample starts with."""
+    """Python program that runs once after the build. Every sample starts with the files that it wrote under HOME."""
 
     @property
     def key(self) -> str:
@@ -76,36 +76,36 @@ class EnvironmentDefinition(SettingsModel):
 
 
 def definition_names(purpose: Purpose | None = "sandbox") -> list[str]:
-    """Return the names of the shipped definitions for a purpose; None takes all."""
+    """Return the sorted names of the shipped definitions with this purpose; if ``purpose`` is None, of all."""
     names = sorted(path.stem for path in shipped("configs/environments").glob("*.yaml"))
     return [name for name in names if purpose is None or load_definition(name).purpose == purpose]
 
 
 def load_definition(name: str) -> EnvironmentDefinition:
-    """Read a shipped definition by its name."""
+    """Read the shipped definition of this name; raise EnvironmentUnusableError if it does not exist."""
     file = shipped("configs/environments") / f"{name}.yaml"
     if Path(name).name != name or not file.is_file():
         known = ", ".join(definition_names(None))
-        raise EnvironmentUnusableError(f"environment {name!r} is not defined; defined are: {known}")
+        raise EnvironmentUnusableError(f"environment {name!r} is not defined: choose one of {known}")
     lock = file.with_suffix(".lock").read_text(encoding="utf-8")
     return EnvironmentDefinition(name=name, lock=lock, **yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteEnvironment:
-    """Environment on another machine; picklable, since workers receive it. Fields are as in `InstalledEnvironment`."""
+    """Environment on another machine, picklable for workers; see `InstalledEnvironment` for the common fields."""
 
     name: str
     environment_sha: str
     missing_data: tuple[str, ...] = ()
     lock_sha256: str = ""
     reference: str = ""
-    """Name by which the backend finds it, such as an image's id or a service's URL; empty if it needs none."""
+    """Name by which the backend finds the environment, such as an image id or a service's URL; empty if not needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledEnvironment:
-    """Environment that was built on this machine; picklable, since workers receive it."""
+    """Environment that was built on this machine, picklable for workers."""
 
     name: str
     root: Path
@@ -115,13 +115,13 @@ class InstalledEnvironment:
     """Folders that a sandbox must mount, read-only."""
     variables: Mapping[str, str]
     environment_sha: str
-    """Identity of interpreter, libraries and data, on which verdicts depend."""
+    """Sha256 that identifies interpreter, libraries and data: verdicts depend on these."""
     missing_data: tuple[str, ...]
     """Data files that were not available at build time; tasks that read them cannot be judged."""
 
     @property
     def home_template(self) -> Path | None:
-        """Folder of files that every sample gets in its home folder; None if there is none."""
+        """Folder whose files every sample gets in its home folder; None if the environment has none."""
         path = self.root / "home"
         return path if path.is_dir() else None
 
@@ -132,7 +132,7 @@ class InstalledEnvironment:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
     def absent_modules(self, modules: Iterable[str]) -> frozenset[str]:
-        """Return those of the given top-level modules that neither the standard library nor the environment has."""
+        """Return the top-level ``modules`` that neither the standard library nor the environment has."""
         folders = self.root.glob("venv/lib/python3.*/site-packages")
         present = {entry.name.partition(".")[0] for folder in folders for entry in folder.iterdir()}
         return frozenset(modules) - present - sys.stdlib_module_names
@@ -150,12 +150,12 @@ def environments_root() -> Path:
 
 
 def environment_folder(definition: EnvironmentDefinition) -> Path:
-    """Return the folder of a definition's environment, built or not."""
+    """Return the folder of a definition's environment; the folder exists if a build of the definition was begun."""
     return environments_root() / f"{definition.name}-{definition.key[:16]}"
 
 
 def read_manifest(root: Path) -> InstalledEnvironment | None:
-    """Read the environment in a folder; return None if it is unfinished or has no interpreter."""
+    """Return the environment in folder ``root``, or None if its build is unfinished or has no interpreter."""
     try:
         manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -173,14 +173,14 @@ def read_manifest(root: Path) -> InstalledEnvironment | None:
 
 
 def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnvironment:
-    """Return an environment that is built on this machine.
+    """Return the environment of this name that is built on this machine.
 
-    Raises EnvironmentUnusableError if its current definition is not built, or has another purpose.
+    Raises EnvironmentUnusableError if the name has no definition, or if its definition has another purpose or no build.
     """
     definition = load_definition(name)
     if definition.purpose != purpose:
         known = ", ".join(definition_names(purpose))
-        raise EnvironmentUnusableError(f"{name!r} is no {purpose} environment; those are: {known}")
+        raise EnvironmentUnusableError(f"{name!r} is no {purpose} environment: choose one of {known}")
     environment = read_manifest(environment_folder(definition))
     if environment is None:
         raise EnvironmentUnusableError(
@@ -190,17 +190,17 @@ def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnviro
 
 
 def installed_environments() -> list[InstalledEnvironment]:
-    """Return every finished environment on this machine, also of outdated definitions, sorted by folder name."""
+    """Return all environments built on this machine, including outdated builds, sorted by folder name."""
     return list(filter(None, map(read_manifest, sorted(environments_root().glob("*-*")))))
 
 
 def remove_environment(name: str) -> list[Path]:
-    """Delete every build of this name, finished or not, and return their folders."""
+    """Delete all builds of environment ``name``, finished or not; return the folders of these builds."""
     folders = [folder for folder in environments_root().glob(f"{name}-*") if folder.is_dir()]
     folders = [folder for folder in folders if folder.name.rpartition("-")[0] == name]
     if not folders:
         known = ", ".join(definition_names(None))
-        raise EnvironmentUnusableError(f"no build of environment {name!r} is here; defined are: {known}")
+        raise EnvironmentUnusableError(f"environment {name!r} has no build here: check the name (defined: {known})")
     for folder in folders:
         (folder / MANIFEST).unlink(missing_ok=True)  # first, so that a half-removed folder does not count as a build
         shutil.rmtree(folder)

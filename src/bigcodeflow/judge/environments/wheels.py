@@ -1,7 +1,7 @@
-"""Wheels that were compiled for an environment, exported for the builds of others.
+"""Export of the wheels that were compiled for an environment, so that builds on other machines need no compiler.
 
-A compiled wheel has another sha256 than the source that the lock pins. So a file beside the exported wheels says for
-which lock, on which architecture, and with which sha256 they were made; a build takes exactly these.
+A compiled wheel has another sha256 than the source archive that the lock file pins. So a JSON file next to the wheels
+states the lock file and the architecture for which they were made, and their sha256; a build takes only these wheels.
 """
 
 import base64
@@ -23,9 +23,9 @@ from bigcodeflow.judge.environments import EnvironmentDefinition, InstalledEnvir
 
 
 def export_wheels(environment: InstalledEnvironment, folder: Path) -> list[Path]:
-    """Write a wheel of each package that was compiled for an environment, and the file about them; return their paths.
+    """Write wheels of the packages compiled for an environment, and a JSON file of their sha256; return all paths.
 
-    Raises EnvironmentUnusableError if none was compiled, or if installed files differ from what was compiled.
+    Raises EnvironmentUnusableError if no package was compiled, or if installed files differ from the compiled files.
     """
     # uv leaves this file in packages that it built; `_wheel` keeps it, so that a package can be exported again.
     marks = environment.root.glob("venv/lib/python3.*/site-packages/*.dist-info/uv_build.json")
@@ -36,16 +36,17 @@ def export_wheels(environment: InstalledEnvironment, folder: Path) -> list[Path]
         sha256[name] = hashlib.sha256(content).hexdigest()
     if not written:
         raise EnvironmentUnusableError(
-            f"environment {environment.name} has no compiled packages to export: its build needs no compiler"
+            f"environment {environment.name} has no compiled packages, so other machines can build it without an export"
         )
     about = {"lock_sha256": environment.lock_sha256, "wheels": sha256}
     return [*written, write_atomically(folder / _file_name(environment.name), json.dumps(about, indent=2).encode())]
 
 
 def exported_wheels(place: str, definition: EnvironmentDefinition, on_line: Callable[[str], None]) -> dict[str, str]:
-    """Return the sha256 by file name of the wheels that were exported to a folder or URL; none without such a file.
+    """Return file name → sha256 of the wheels that `export_wheels` wrote to ``place``, a folder or URL.
 
-    Raises EnvironmentUnusableError if the wheels are for another lock.
+    The result is empty if the JSON file of the export cannot be read from ``place``. Raises EnvironmentUnusableError if
+    that file is damaged, or if the wheels are for another lock file.
     """
     address = place.rstrip("/") if "://" in place else Path(place).resolve().as_uri()
     where = f"{address}/{_file_name(definition.name)}"
@@ -55,20 +56,22 @@ def exported_wheels(place: str, definition: EnvironmentDefinition, on_line: Call
         wheels, lock_sha256 = dict(about["wheels"]), about["lock_sha256"]
     except OSError as error:
         why = error_message(error)
-        on_line(f"libraries: only files whose hashes the lock has are taken from {place}: cannot read {where} ({why})")
+        on_line(f"libraries: cannot read {where} ({why}): only files whose hashes the lock has are taken from {place}")
         return {}
     except (ValueError, KeyError, TypeError):
-        raise EnvironmentUnusableError(f"--find-links {where} is no file of `env export`: export again") from None
+        raise EnvironmentUnusableError(
+            f"--find-links {where} is not a file that `env export` wrote: export the wheels again"
+        ) from None
     if lock_sha256 != hashlib.sha256(definition.lock.encode()).hexdigest():
         raise EnvironmentUnusableError(
-            f"--find-links {where} is for another lock of {definition.name}: run `bigcodeflow env export "
+            f"--find-links {where} is for another lock file of {definition.name}: run `bigcodeflow env export "
             f"{definition.name} FOLDER` where this version's environment is built, or build without --find-links"
         )
     return wheels
 
 
 def with_wheels(lock: str, wheels: Mapping[str, str]) -> str:
-    """Return a lock in which wheels, given by file name with their sha256, replace what it has for their packages."""
+    """Return ``lock`` with the packages of ``wheels`` (file name → sha256) pinned to the sha256 of these wheels."""
     for file, sha256 in wheels.items():
         name, version, *_ = file.split("-")
         package = f"{name.replace('_', '[-_.]')}=={re.escape(version)}"
@@ -82,9 +85,9 @@ def _file_name(environment: str) -> str:
 
 
 def _wheel(info: Path) -> tuple[str, bytes]:
-    """Return file name and content of the wheel of an installed package, given its dist-info folder.
+    """Make a wheel of the installed package with dist-info folder ``info``; return the wheel's file name and content.
 
-    Programs of entry points are left out: an installer writes them. Equal packages give equal bytes.
+    The wheel holds no command-line scripts: the installer makes these. Equal packages give byte-identical wheels.
     """
     package = info.name.removesuffix(".dist-info")
     programs = {f"../../../bin/{entry.name}" for entry in Distribution.at(info).entry_points}
@@ -99,7 +102,8 @@ def _wheel(info: Path) -> tuple[str, bytes]:
             sha256 = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
             if path.startswith("../") or digest != f"sha256={sha256}":
                 raise EnvironmentUnusableError(
-                    f"{package} cannot be exported: {path} is outside its packages or was changed after the build"
+                    f"{package} cannot be exported: {path} is outside its packages or was changed after the build: "
+                    "build the environment again with --rebuild"
                 )
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
             record.append(f'"{path}",{digest},{size}\n')

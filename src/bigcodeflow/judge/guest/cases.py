@@ -2,8 +2,8 @@
 
 ``CaseOutcome`` decides the outcome of a method from the exception that it raised. unittest's runner is not used, so a
 program or test that replaces parts of the runner cannot change the report. unittest provides the assertions, fixtures
-and cleanups. This is a separate module so that a program that walks the frames sees the same after a cold start, where
-the harness is the main module, as after a warm start.
+and cleanups. This is a separate module, so that a program that inspects stack frames sees the same frames after a
+cold start (in which the harness is the main module) and after a warm start.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _SKIP = unittest.SkipTest
 
 
 class Runner:
-    """Runs the cases of one class between its fixtures and sends each outcome as soon as the case ends."""
+    """Runner of a test class: its fixtures and test methods. Each outcome is sent as soon as the method ends."""
 
     def __init__(self, send: Callable[..., None]) -> None:
         self._send, self._clock = send, time.perf_counter
-        #: Records of the mocks, which only calls may change; None: not watched.
+        #: Watcher of mocks' call records, which only calls may change; None: records are not watched.
         self.mock_records: mock_records.MockRecords | None = None
 
     def run(self, names: dict[str, Any], cases: Sequence[unittest.TestCase]) -> None:
-        """Run fixtures and cases; if setUpModule or setUpClass fails, the cases get no outcome."""
+        """Run fixtures and cases, but no case if setUpModule or setUpClass fails; ``names``: the module's names."""
         cls = type(cases[0]) if cases else names["TestCases"]
         skipped = getattr(cls, "__unittest_skip__", False)
         fixtures = [] if skipped else [names.get("setUpModule"), cls.setUpClass]
@@ -51,7 +51,7 @@ class Runner:
                 began, name, outcome = self._clock(), case._testMethodName, CaseOutcome()
                 outcome.run(case, getattr(case, name))
                 if self.mock_records and self.mock_records.were_changed():
-                    error = AssertionError("the record of a mock was changed otherwise than by a call")
+                    error = AssertionError("the call record of a mock was changed without a call of the mock")
                     outcome.note("fail", (type(error), error, None))
                 seconds, found = self._clock() - began, outcome.worst or "missing"
                 self._send("test", name=name, outcome=found, seconds=seconds, **outcome.details)
@@ -74,7 +74,7 @@ class Runner:
 
 
 class CaseOutcome:
-    """Object that unittest's TestCase uses as its ``_outcome`` while it runs; keeps the worst of several outcomes."""
+    """Outcome of a test method. unittest's TestCase uses this object as its ``_outcome``. `note` keeps the worst."""
 
     result_supports_subtests = True
     expectedFailure = None  # noqa: N815 -- unittest's name
@@ -88,7 +88,7 @@ class CaseOutcome:
         self.result = types.SimpleNamespace(failfast=False)
 
     def note(self, outcome: str, error: Raised | None = None) -> None:
-        """Store an outcome if it is worse than the stored one."""
+        """Store an outcome if it is worse than the stored outcome."""
         if self.worst is None or _RANK.index(outcome) > _RANK.index(self.worst):
             self.worst = outcome
             self.details = describe(error) if error else {}
@@ -98,7 +98,7 @@ class CaseOutcome:
         return _Attempt(self)
 
     def run(self, case: Any, method: Any) -> None:
-        """Run setUp, the method, tearDown and the cleanups, each only where unittest would run it."""
+        """Run setUp, the method, tearDown and the cleanups, each only if unittest would run it too."""
         if getattr(type(case), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False):
             self.note("skip")
             return
@@ -129,13 +129,13 @@ class CaseOutcome:
 
 
 class _Attempt:
-    """Context that catches every exception and turns it into an outcome."""
+    """Context manager that catches every exception of its block, and notes the outcome: skip, fail, error, …."""
 
     def __init__(self, outcome: CaseOutcome, expecting: bool = False) -> None:
         self._outcome, self._expecting = outcome, expecting
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: no preparation is needed."""
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: types.TracebackType | None
@@ -157,7 +157,7 @@ class _Attempt:
 
 
 def describe(error: Raised) -> dict[str, str]:
-    """Return the names of the exception's type and its bases, and the traceback without the harness's first frames."""
+    """Return ``exception`` (names of class and base classes) and ``trace`` (without the harness's calls)."""
     kind, value, trace = error
     if kind is None:
         return {"exception": "", "trace": ""}

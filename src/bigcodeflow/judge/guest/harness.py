@@ -1,9 +1,9 @@
 """Run one program against one test text and report every test separately.
 
-It is executed by path in the environment's interpreter, inside the sandbox, or called in a fork of a zygote;
-each sample has its own process. The program shares the interpreter, so the harness cannot prevent a forged pass: a
-passing sample is executed again against a test text that contradicts the task's. The harness binds the names that it
-needs later before the program runs, only so that a program or test that replaces them does not end the harness.
+The harness is executed by path in the environment's interpreter, inside the sandbox, or called in a fork of a zygote.
+Each sample has a separate process. The program shares the interpreter, so the harness cannot prevent a forged pass: a
+passing sample is executed again against a test text that contradicts the task's test. Before the program runs, the
+harness binds all names that it needs: so a program or test that replaces these names does not end the harness.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FUTURE_FLAGS = sum(getattr(future, name).compiler_flag for name in future.all_f
 
 
 def main() -> None:
-    """Run a sample after a cold start: move the channel away from standard input, so the program never reads it."""
+    """Run a sample after a cold start; first move the channel away from standard input, which programs may read."""
     channel = os.dup(0)
     hide()
     end_input()
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def run_sample(channel: int) -> None:
-    """Read the job from the channel, run it, report it, and exit without exit handlers; never returns."""
+    """Read the job from the channel, run it, send its report, and end this process at once; never returns."""
     status = 1  # an error of the harness itself leaves the report unfinished, which never counts as a pass
     try:
         os.dup2(channel, protocol.CHANNEL, inheritable=False)
@@ -77,7 +77,7 @@ def hide() -> None:
 
 
 def end_input() -> None:
-    """Make standard input empty."""
+    """Replace standard input by an empty file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -86,9 +86,9 @@ def end_input() -> None:
 
 @lru_cache(maxsize=None)
 def files_of(template: str) -> list[tuple[str, bytes | None]]:
-    """Return (path below the template, content) of its folders and files; cached, so that a zygote reads them once.
+    """Return (path below ``template``, content) of each folder and file; cached, so a zygote reads each file once.
 
-    A folder has content None, and comes before its files.
+    A folder has content None. Each folder comes before its files.
     """
     found: list[tuple[str, bytes | None]] = []
     for folder, _, names in os.walk(template):
@@ -125,7 +125,7 @@ def import_modules(names: Iterable[str]) -> None:
 
 
 def prepare_process(settings: dict[str, Any]) -> None:
-    """Create home and work folder, set the limits, import modules, and make the process look like a cold start."""
+    """Create home and work folder, set limits, import modules, and hide differences between warm and cold start."""
     make_home(settings["home_template"])
     os.mkdir(settings["work_folder"])
     os.chdir(settings["work_folder"])
@@ -141,7 +141,7 @@ def prepare_process(settings: dict[str, Any]) -> None:
 
 
 class Sample:
-    """Execution of one program and its test, from reading the job to sending the last frame."""
+    """Execution of one program and its test, with a report of the results to the executor."""
 
     def __init__(self, job: protocol.SampleJob, channel: protocol.FrameWriter) -> None:
         """Prepare this process and the module in which program and test run."""
@@ -156,7 +156,7 @@ class Sample:
         self._partner: separate.Partner | None = None
 
     def run(self) -> None:
-        """Execute the program, then the test text in the same module, then run the tests that it declares."""
+        """Execute the program, then the test text in the same module, then run the tests that the text declares."""
         program, separately = self._job.settings.pop("program"), self._job.settings.pop("separate", False)
         self._send("started")
         flags = self._separated(program) if separately else self._load(program)
@@ -165,7 +165,7 @@ class Sample:
         self._send("imported")
         test = self._job.test_text()
         if test is None:
-            self._send("tampering", what="the test text was changed on its way")
+            self._send("tampering", what="the test text was changed on its way to the sandbox")
             return
         if test.endswith(protocol.WATCHED_MOCKS):
             self._runner.mock_records = mock_records.MockRecords()
@@ -189,14 +189,14 @@ class Sample:
         self._send("end")
 
     def _load(self, program: str) -> int | None:
-        """Execute the program's text; return the compiler flags of its __future__ imports, or None if it failed."""
+        """Execute the program's text; return the compiler flags of its __future__ imports, or None on failure."""
         code = self._compile(program, "compile", 0)
         return code.co_flags & _FUTURE_FLAGS if code and self._execute(code, "program") else None
 
     def _separated(self, program: str) -> int | None:
-        """Load the program in a separate process, and bind SEPARATED, by which the test gets the program's function.
+        """Load the program in a separate process, and bind SEPARATED, a function that makes proxies of its functions.
 
-        Returns compiler flags for the test text (0), or None if the program failed.
+        Return the compiler flags for the test text, which are 0; return None if the program failed.
         """
         sys.path.insert(0, _FOLDER)  # imported only for samples that need it, then hidden from the program
         separate: Any = importlib.import_module("separate")
@@ -217,7 +217,7 @@ class Sample:
         return None
 
     def _report(self, event: str, **fields: Any) -> None:
-        """Send a frame of the runner; report a method with an untransferable call as "missing"."""
+        """Send a frame. A test method in which a call could not be transferred gets the outcome "missing"."""
         if event == "test" and self._partner and self._partner.was_undecided():
             fields["outcome"] = "missing"
         self._send(event, **fields)
@@ -243,7 +243,7 @@ class Sample:
 
 
 def _flush(stream: TextIO | None) -> None:
-    """Write out what the program printed, if it left the stream usable."""
+    """Flush the program's printed output, if the program left the stream usable."""
     try:
         if stream is not None:
             stream.flush()

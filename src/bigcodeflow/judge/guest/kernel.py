@@ -5,9 +5,9 @@ The C library is called with the GIL held, so that a process created here has on
 The seccomp filter refuses system calls that no sample needs, with an ordinary error, never by a crash. It is a classic
 BPF program, which sees the number, architecture and arguments of a call, never memory. It is a deny list, because tasks
 use too many system calls for an allow list. It is a second layer of defence: namespaces, dropped privileges and
-read-only mounts protect without it. It removes calls with deep access to the kernel, above all new user namespaces, in
-which a program would be root again. Outside the sandbox, ``bwrap --seccomp`` takes the bytes of ``seccomp_program()``;
-inside, the function that ``prepare_seccomp()`` returns applies them to a thread.
+read-only mounts protect without the filter. It refuses calls with deep access to the kernel, above all calls that make
+user namespaces, in which a program would be root again. Outside the sandbox, ``bwrap --seccomp`` takes the filter of
+``seccomp_program()``; inside, the function that ``prepare_seccomp()`` returns applies this filter to a thread.
 Constants: linux/filter.h, linux/seccomp.h, asm/unistd.h.
 """
 
@@ -67,19 +67,19 @@ def _call(number: int, *arguments: int) -> int:
 def clone(flags: int) -> int:
     """Fork into new namespaces; return the child's process id, and 0 in the child.
 
-    The child runs none of Python's after-fork hooks: use it only for a small process that mostly waits.
+    The child runs none of Python's after-fork hooks: use this function only for a small process that mostly waits.
     """
     number = _CALLS[os.uname().machine]["clone"]
     return _checked(_call(number, flags | signal.SIGCHLD, 0, 0, 0, 0), "clone")
 
 
 def join(descriptor: int, flags: int) -> None:
-    """Enter the namespaces of a process descriptor, or one namespace of a /proc/PID/ns file."""
+    """Enter the namespaces of a process (``descriptor`` is a pidfd) or one namespace (an open /proc/PID/ns file)."""
     _checked(_libc.setns(descriptor, flags), "setns")
 
 
 def mount(kind: str, place: str, flags: int, options: str = "") -> None:
-    """Mount a new file system of this kind at a place; raise OSError if the kernel refuses."""
+    """Mount a new file system of type ``kind`` at the path ``place``; raise OSError if the kernel refuses."""
     name = kind.encode()
     result = _libc.mount(name, place.encode(), name, ctypes.c_ulong(flags), options.encode())
     _checked(result, f"mount {kind} at {place}")
@@ -92,19 +92,19 @@ def mask(path: str) -> None:
 
 
 def process_descriptor(pid: int) -> int:
-    """Return a pidfd: it refers to this process even if its pid is reused."""
+    """Return a pidfd of the process ``pid``: a descriptor that refers to this process even if its pid is reused."""
     return _checked(_call(_PIDFD_OPEN, pid, 0), "pidfd_open")
 
 
 def drop_privileges(kept: int | None = None) -> None:
-    """Drop every capability except ``kept`` permanently, and gain none from executed programs (no_new_privs).
+    """Drop every capability except ``kept`` permanently, so that executed programs cannot regain any (no_new_privs).
 
     A process without capabilities cannot inspect or trace a process that has one, even of the same user.
     """
     prctl = _libc.prctl
     for capability in range(_LAST_CAPABILITY + 1):
         if prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0) < 0:
-            break  # the kernel knows no higher one
+            break  # the kernel has no higher capability
     _libc.prctl(_AMBIENT, _CLEAR_ALL_AMBIENT, 0, 0, 0)
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     number = _CALLS[os.uname().machine]["capset"]
@@ -116,9 +116,9 @@ def drop_privileges(kept: int | None = None) -> None:
 
 
 def write_user_map(pid: int | str, inside: int, user: int, group: int, further: str = "") -> None:
-    """Map a user id and a group id from outside to the id ``inside`` in the new user namespace of a process.
+    """Map ``user`` and ``group``, ids outside, to the id ``inside`` in the new user namespace of process ``pid``.
 
-    ``further`` holds lines of uid_map for other users.
+    ``further`` holds additional lines of uid_map, for other user ids.
     """
     _write(f"/proc/{pid}/uid_map", f"{inside} {user} 1\n{further}")
     _write(f"/proc/{pid}/setgroups", "deny")
@@ -126,14 +126,14 @@ def write_user_map(pid: int | str, inside: int, user: int, group: int, further: 
 
 
 def limit_watching() -> None:
-    """Limit the inotify watches of this new user namespace: otherwise it could use up those of all namespaces."""
+    """Limit the inotify watches of this new user namespace, so that watches remain for other namespaces."""
     for name, most in _WATCHING:
         if os.path.exists(name):
             _write(name, most)
 
 
 def show_self() -> None:
-    """Make this process dumpable: others of the same user can read its /proc files and join its namespaces."""
+    """Make this process dumpable: processes of the same user can then read its /proc files and join its namespaces."""
     _libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
 
 
@@ -152,7 +152,7 @@ def raise_loopback() -> None:
 
 
 def close_from(lowest: int) -> None:
-    """Close every descriptor with this number or a higher one; needs /proc on old kernels."""
+    """Close every descriptor from number ``lowest`` upwards; on old kernels this function needs /proc."""
     if _call(_CLOSE_RANGE, lowest, 0xFFFF_FFFF, 0) == 0:
         return
     for name in os.listdir("/proc/self/fd"):
@@ -161,7 +161,7 @@ def close_from(lowest: int) -> None:
 
 
 def connection(descriptor: int) -> Socket:
-    """Return a C-level socket for a descriptor: socket.socket would make a fork copy more memory pages."""
+    """Return a low-level socket for a descriptor: with socket.socket, a fork would copy more memory pages."""
     return socket.SocketType(fileno=descriptor)
 
 
@@ -195,7 +195,7 @@ _X32_BIT = 0x4000_0000
 
 
 def _calls(*rows: str) -> dict[str, tuple[int, int | None]]:
-    """Parse rows of 'name x86_64-number aarch64-number' into numbers by name; '-': no such call on aarch64."""
+    """Parse rows of 'name x86_64-number aarch64-number' into name → numbers; '-' (None): aarch64 lacks the call."""
     calls = [call.split() for row in rows for call in row.split(",")]
     return {name: (int(x86_64), None if aarch64 == "-" else int(aarch64)) for name, x86_64, aarch64 in calls}
 
@@ -246,14 +246,14 @@ _EXAMINED = _calls(
 """Calls that are refused, or ignored, only with certain arguments."""
 
 _CLONE_FLAGS_REFUSED = 0x7E02_0000
-"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET; clone cannot make a time namespace."""
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; clone cannot make a time namespace."""
 _TERMINAL_REQUESTS = (0x5412, 0x541C)
-"""TIOCSTI types into a terminal, TIOCLINUX pastes into a console."""
+"""Refused ioctl requests: TIOCSTI types into a terminal, TIOCLINUX pastes into a console."""
 _EVICTING_ADVICE = (20, 21)
-"""MADV_COLD and MADV_PAGEOUT."""
+"""Ignored advice of madvise: MADV_COLD and MADV_PAGEOUT evict pages."""
 _QUERY_PERSONALITY = 0xFFFF_FFFF
 _SOCKET_FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists network interfaces."""
+"""Allowed families: AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists network interfaces."""
 
 _LOAD_WORD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_ARGUMENTS = 0, 4, 16
@@ -264,7 +264,7 @@ _INSTRUCTION = struct.Struct("=HBBI")
 
 
 def seccomp_available() -> bool:
-    """Tell if this machine's architecture is supported and its kernel has the required seccomp actions."""
+    """Return True if this machine's architecture is supported and its kernel has the required seccomp actions."""
     if os.uname().machine not in _ARCHITECTURES:
         return False
     try:
@@ -276,7 +276,7 @@ def seccomp_available() -> bool:
 
 @lru_cache(maxsize=None)
 def seccomp_program(machine: str = "") -> bytes | None:
-    """Return the filter for a machine name of uname, an array of ``struct sock_filter``; None if unknown."""
+    """Return the seccomp filter (``struct sock_filter`` array) for ``machine`` ('': this machine); None if unknown."""
     machine = machine or os.uname().machine
     if machine not in _ARCHITECTURES:
         return None
@@ -293,9 +293,9 @@ def seccomp_program(machine: str = "") -> bytes | None:
 
 
 def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
-    """Group consecutive call numbers with the same answer; return (first number, answer code) of each group.
+    """Join consecutive numbers of system calls with equal filter code; return (first number, code) of each range.
 
-    Numbers without an answer are allowed.
+    A number that ``answers`` lacks gets the code that allows the call.
     """
     runs = [(0, _return(_ALLOW))]
     known = {number for number in answers if number is not None}
@@ -307,7 +307,7 @@ def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
 
 
 def _search(runs: list[tuple[int, _Code]]) -> _Code:
-    """Return filter code that finds the answer to a call number by binary search.
+    """Return filter code that selects, by binary search, the code for a call number from ``runs``.
 
     Speed matters: the kernel runs the filter at every call, and tests a new filter with every number.
     """
@@ -318,9 +318,9 @@ def _search(runs: list[tuple[int, _Code]]) -> _Code:
 
 
 def prepare_seccomp(filter_program: bytes | None = None) -> Callable[[], None]:
-    """Return a function that applies a filter (default: this machine's) to the calling thread and its later children.
+    """Return a function that applies a filter (None: this machine's) to the calling thread and its later children.
 
-    Slow work and imports happen here, before that function is called. The function raises OSError if the kernel refuses
+    Slow work and imports happen here, not in the returned function. That function raises OSError if the kernel refuses
     the filter, and does nothing if there is no filter.
     """
     filter_program = filter_program or (seccomp_program() if seccomp_available() else None)
@@ -335,7 +335,7 @@ def prepare_seccomp(filter_program: bytes | None = None) -> Callable[[], None]:
         for option, value, where in steps:
             if prctl(option, value, where, word(0), word(0)) != 0:
                 code = last_error()
-                raise OSError(code, "the kernel does not take the seccomp filter: " + os.strerror(code))
+                raise OSError(code, "the kernel does not take the seccomp filter of the sandbox: " + os.strerror(code))
 
     return put_on
 
@@ -345,7 +345,7 @@ class _Program(ctypes.Structure):  # struct sock_fprog
 
 
 def _examine(name: str) -> _Code:
-    """Return filter code that decides a call by its arguments; the low words suffice, as the kernel uses no others."""
+    """Return filter code that decides about the call ``name`` by the low 32 bits of one of its arguments."""
     refuse = _return(_ERROR | errno.EPERM)
     if name == "clone":
         return _load_argument(0) + _when(_JUMP_ANY_BIT, _CLONE_FLAGS_REFUSED, refuse) + _return(_ALLOW)
@@ -372,7 +372,7 @@ def _load_argument(index: int) -> _Code:
 
 
 def _when(test: int, value: int, then: _Code) -> _Code:
-    """Return filter code that runs ``then`` if the loaded word passes the test."""
+    """Return filter code that runs ``then`` if the loaded word passes ``test`` against ``value``, else skips it."""
     return [(test, 0, len(then), value), *then]
 
 

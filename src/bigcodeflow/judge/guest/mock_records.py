@@ -1,6 +1,6 @@
-"""Notice call records of mocks that a program writes without making the calls.
+"""Detection of call records of mocks that a program writes without making the calls.
 
-The records are compared with the calls that were seen. Threads may call mocks, so all of this is done under a lock.
+The records are compared with the observed calls. Threads may call mocks, so a lock protects all comparisons.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_KEPT = 2000
 
 
 class MockRecords:
-    """Watches the call records of every mock that is created after this object."""
+    """Watcher of the call records of every mock that is created after this object."""
 
     def __init__(self) -> None:
         self._lock, self._is_changed = RLock(), False
@@ -38,7 +38,7 @@ class MockRecords:
             setattr(base, name, self._noting(getattr(base, name), note, concerned))
 
     def were_changed(self) -> bool:
-        """Tell if a record was changed otherwise than by a call since the last call of this method."""
+        """Return True if a mock's record changed without a call of the mock since `were_changed` was last used."""
         with self._lock:
             for reference, _, _ in list(self._seen.values()):
                 found = reference()
@@ -54,7 +54,7 @@ class MockRecords:
         note: Callable[[Any], None],
         concerned: Callable[[Any], Iterable[Any]],
     ) -> Callable[..., Any]:
-        """Wrap a method of Mock: compare the ``concerned`` mocks' records before it, and call ``note`` after it."""
+        """Return a wrapper of a Mock method that compares ``concerned`` mocks, runs the method, and calls ``note``."""
 
         def noting(mock: Any, /, *given: Any, **named: Any) -> Any:
             with self._lock:
@@ -80,13 +80,13 @@ class MockRecords:
             with_children += one.mock_calls[len(with_children) :]
 
     def _with_parents(self, mock: Any) -> Iterator[Any]:
-        """Yield the mocks whose records a call of ``mock`` enters: the mock itself and its parents."""
+        """Yield the mocks that record a call of ``mock``: the mock itself and its parents."""
         while mock is not None:
             yield mock
             mock = vars(mock).get("_mock_new_parent")
 
     def _compare(self, mock: Any, is_short: bool = False) -> None:
-        """Compare a mock's records with the calls seen; if ``is_short``, only their number and the last call."""
+        """Compare a mock's records with the observed calls; if ``is_short``, only the number of calls and the last."""
         if id(mock) not in self._seen:
             return
         _, calls, with_children = self._seen[id(mock)]
@@ -99,4 +99,4 @@ class MockRecords:
             is_same = is_same and is_equal and all(map(is_, seen[start:], recorded[start:]))
         if not is_same:
             self._is_changed = True
-            del self._seen[id(mock)]  # it would differ from now on
+            del self._seen[id(mock)]  # every later comparison of this mock would differ too

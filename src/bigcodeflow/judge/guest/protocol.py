@@ -1,11 +1,11 @@
 """Protocol between harness and executor over one channel, a pair of connected sockets, and the harness's side of it.
 
 Each message of the executor is one line of JSON. The first is the job: the program, the limits, a nonce that keys the
-authentication codes of the frames, and a digest of the test text. The second holds the masked test text as ``test``. It
-is sent after the program was imported, so that the process does not hold the test text while the program's module runs.
+authentication codes of the frames, and a digest of the test text. The second holds the masked test text as ``test``.
+It is sent after the program was imported, so the process does not hold the test text while the program's module runs.
 
 The harness answers with frames, one per line: an authentication code over the rest of the line, a blank, one JSON
-object with a running number. A program that takes over the channel can lose or repeat frames, not forge or change them.
+object with a running number. A program that takes over the channel can lose or repeat frames, but not forge frames.
 
 ``started``  the interpreter runs and the limits are set; no code of the program has run yet
 ``imported`` the program's module ran to its end; the executor may send the test text
@@ -19,7 +19,7 @@ object with a running number. A program that takes over the channel can lose or 
 
 The first and the last frame also hold ``cpu_seconds`` and ``max_rss_mib`` of the process and its children.
 
-Functions of other modules are imported by name: a program or test that replaces them there cannot stop the report.
+Functions of other modules are imported by name: a program or test that replaces such a function cannot stop the report.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SEPARATED = "__separated__"
 #: Last line of a test text whose mocks are watched: a method fails if a mock's record changes without a call.
 WATCHED_MOCKS = "# watched mocks"
 
-#: Descriptor of the channel while the program runs: above those that a program closes as a precaution.
+#: Descriptor of the channel while the program runs: above the descriptors that programs close as a precaution.
 CHANNEL = 1000
 
 LAST_EVENTS = ("end", "module_failed", "tampering")
@@ -74,13 +74,13 @@ def mac(key: bytes, payload: bytes) -> bytes:
 
 
 def masked(content: bytes, nonce: str) -> bytes:
-    """Mask or unmask content with a key stream made from the nonce: a thread that reads the channel learns nothing."""
+    """Mask or unmask ``content`` with a key stream made from ``nonce``: other readers of the channel learn nothing."""
     mask = shake_256(nonce.encode("ascii")).digest(len(content))
     return (int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")).to_bytes(len(content), "big")
 
 
 def split_job(job: dict[str, object]) -> tuple[bytes, bytes]:
-    """Return the first and the second message for a job whose ``test`` is the test text."""
+    """Return the two messages of a job: the job without its field ``test``, and the masked test text."""
     test, nonce = str(job.get("test", "")), str(job["nonce"])
     content = test.encode("utf-8", "surrogatepass")  # a lone surrogate is legal in a JSON string
     first = {name: value for name, value in job.items() if name != "test"}
@@ -99,7 +99,7 @@ class SampleJob:
         self._expected = self.settings.pop("test_digest")
 
     def test_text(self) -> str | None:
-        """Wait for the second message and return the test text; None if it does not match the digest in the first."""
+        """Wait for the second message; return its test text, or None if the text does not match the digest."""
         content = masked(bytes.fromhex(self._receive()["test"]), self.nonce)
         if blake2b(content).hexdigest() != self._expected:
             return None
@@ -110,7 +110,7 @@ class SampleJob:
         while not blocks[-1].endswith(b"\n"):
             blocks.append(read(self._descriptor, _READ_BYTES))
             if not blocks[-1]:
-                raise EOFError("the channel ended before the message did")
+                raise EOFError("the executor closed the channel before its message was complete")
         message: dict[str, Any] = loads(b"".join(blocks).decode("ascii"))
         return message
 
@@ -119,12 +119,12 @@ class FrameWriter:
     """Writer of frames to the executor: numbered, each with an authentication code keyed by the nonce."""
 
     def __init__(self, descriptor: int, nonce: str) -> None:
-        """Remember this process: only this process may send frames."""
+        """Store the id of this process: only this process may send frames."""
         self._descriptor, self._key = descriptor, nonce.encode("ascii")
         self._owner, self._number = getpid(), 0
 
     def send(self, event: str, **fields: Any) -> None:
-        """Send one frame; in a forked process that returned from the program into the harness, exit instead."""
+        """Send one frame; but if the program forked this process, and the fork returned to the harness, exit."""
         if getpid() != self._owner:
             leave(0)
         if "trace" in fields:

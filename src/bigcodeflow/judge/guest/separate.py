@@ -1,9 +1,9 @@
-"""The program in a separate process: the test calls it there and shares no interpreter with it.
+"""Program in a separate process: the test calls its functions there, and shares no interpreter with the program.
 
 Arguments are sent by pickle; results and exceptions come back as plain data. Working folder, environment and random
 state are sent both ways, printed text comes back, files are shared. Changes that a program makes to modules or to
 unittest affect its own process only. A call whose data cannot be transferred ends with UntransferableError. Functions
-of other modules are imported by name: a program that replaces them there does not end the connection. An object of a
+of other modules are imported by name: replacing such a function does not end the connection. An object of a
 class that the program defines arrives as the plain value that it contains, or not at all.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
-#: First descriptor that the program's process closes, and the connection's ends, above those that programs close.
+#: First descriptor that the program's process closes, and both ends of the connection: programs close lower numbers.
 _FIRST_DESCRIPTOR, _OWN_DESCRIPTOR, _TEST_DESCRIPTOR = 3, 1001, 1002
 _SET_DUMPABLE = 4
 _MOST_BYTES = 256 << 20
@@ -47,18 +47,18 @@ _json_parts: Any = vars(encoder)["c_make_encoder"](
 
 
 class UntransferableError(Exception):
-    """Error of a call whose arguments or result are no plain data: it shows nothing about the program."""
+    """Error of a call whose arguments or result cannot be transferred; the program itself may be correct."""
 
 
 class ConnectionLostError(Exception):
-    """Error of a call that got no valid answer, because the program's process ended or sent something else."""
+    """Error of a call that got no valid answer, because the program's process ended or sent invalid data."""
 
 
 class Partner:
-    """Handle of the program's process, for the process of the test."""
+    """Handle, in the test's process, of the separate process that runs the program."""
 
     def __init__(self, serve: Callable[[Connection], None]) -> None:
-        """Fork the process; it starts to serve when it can no longer read this process's memory."""
+        """Fork the program's process, which waits until it cannot read this process's memory, then calls ``serve``."""
         self._connection, other = Pipe()
         self._lock, self._calls, self._owner, self._undecided = threading.Lock(), 0, getpid(), False
         self._pid = os.fork()
@@ -71,7 +71,7 @@ class Partner:
         self._connection.send_bytes(b"go")
 
     def load(self) -> dict[str, Any] | None:
-        """Wait until the program is imported; return None, or the fields of the failure frame if its import failed."""
+        """Wait until the program is imported; return None, or the failure frame's fields if the import failed."""
         try:
             event, self._loaded = self._answer()
         except ConnectionLostError:  # its calls will fail
@@ -79,7 +79,7 @@ class Partner:
         return None if event == "imported" else self._loaded
 
     def function(self, name: str, genuine: Any, imports: str) -> Any:
-        """Return a proxy for the program's function ``name``; it looks like ``genuine``, that of the task's solution.
+        """Return a proxy of the program's function ``name``, with the metadata of the reference function ``genuine``.
 
         ``imports``, the import statements of the test text, are executed in the program's process too.
         """
@@ -104,7 +104,7 @@ class Partner:
         return called
 
     def was_undecided(self) -> bool:
-        """Tell if a call since the last check was untransferable (a test may have caught the error); reset the flag."""
+        """Return True if values of a call since the last use could not be sent, even if the test caught the error."""
         undecided, self._undecided = self._undecided, False
         return undecided
 
@@ -114,14 +114,14 @@ class Partner:
 
     def _call(self, name: str, imports: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         if getpid() != self._owner:
-            raise UntransferableError("a call from a process that the test has forked")
+            raise UntransferableError("only the test's own process can call the program, not a fork of it")
         self._calls += 1
         try:
             call = pickled((name, imports, args, kwargs, sys.stdout is not sys.__stdout__, _state()))
         except Exception as error:  # pickling an argument may raise anything
-            raise UntransferableError(f"an argument: {error}") from None
+            raise UntransferableError(f"an argument cannot be sent to the program: {error}") from None
         if _FOREIGN in call:
-            raise UntransferableError("an argument: it is of a class of the test")
+            raise UntransferableError("an argument cannot be sent to the program: the test text defines its class")
         with suppress(OSError):  # if the process has ended, reading the answer shows it
             self._connection.send_bytes(pickled((self._calls, call)))
         try:
@@ -146,7 +146,7 @@ class Partner:
         try:
             first, second = loads(self._connection.recv_bytes(_MOST_BYTES))
         except (OSError, EOFError, ValueError, TypeError) as error:
-            raise ConnectionLostError(f"the program's process is lost: {error}") from None
+            raise ConnectionLostError(f"the program's process ended, or sent invalid data: {error}") from None
         return first, second
 
 
@@ -167,7 +167,7 @@ def send(connection: Connection, *parts: Any) -> None:
 
 
 def serve_calls(connection: Connection, names: dict[str, Any]) -> None:
-    """Answer calls of the functions in ``names`` until the process of the test ends."""
+    """Execute and answer calls of functions in ``names`` from the test's process, until that process ends."""
     send(connection, "imported", {"state": encoded(_state())})
     own, printed, imported = getpid(), TextIOWrapper(BytesIO(), "utf-8", "surrogatepass", write_through=True), ""
     while True:
@@ -213,9 +213,9 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
 
 
 def _update(old: Any, new: Any) -> None:
-    """Change arguments as the program has changed them; containers stay the same objects, as the test may hold them."""
+    """Give the test's containers ``old`` the content ``new``, which the program left in its copies of them."""
     if type(old) is not type(new):
-        raise UntransferableError("an argument became one of another type")
+        raise UntransferableError("the program changed the type of an argument: the change cannot be sent to the test")
     if isinstance(old, list):
         for place in range(min(len(old), len(new))):
             old[place] = _updated(old[place], new[place])
@@ -228,7 +228,7 @@ def _update(old: Any, new: Any) -> None:
         old.clear()
         (old.update if isinstance(old, set) else old.extend)(new)
     elif pickled(old) != pickled(new):
-        raise UntransferableError(f"an argument of {type(old).__name__} is changed")
+        raise UntransferableError(f"the program's change of a {type(old).__name__} argument cannot be sent")
 
 
 def _updated(old: Any, new: Any) -> Any:
@@ -245,7 +245,7 @@ def _state() -> tuple[Any, ...]:
 
 
 def _known(read: Callable[[], Any]) -> Any:
-    """Return a state, or None if it cannot be read: of a removed folder, or of a generator without a state."""
+    """Return the result of ``read``; None if ``read`` fails (folder removed, or generator without a state)."""
     try:
         return read()
     except Exception:
@@ -273,7 +273,7 @@ def _restore(state: tuple[Any, ...]) -> None:
 
 
 def _content(cls: Any) -> Callable[[Any], list[Any]]:
-    """Return a function that lists an instance's items as ``cls`` does; if it has none, as its own class does."""
+    """Return a function that lists a value's items by the iterator of ``cls``, or by its own if that gives none."""
     return lambda value: list((dict.items if cls is dict else cls.__iter__)(value)) or list(value)
 
 
@@ -339,7 +339,7 @@ _KINDS |= dict.fromkeys(_REDUCED, (lambda v: list(v.__reduce_ex__(4)[1]), None))
 
 
 def encoded(value: Any) -> Any:
-    """Convert a value for JSON: itself, or its kind and its parts. Raises TypeError if it is no plain data."""
+    """Convert a value for JSON: the value itself, or kind and parts. Raises TypeError if the value is no plain data."""
     cls = type(value)
     if value is None or cls in (bool, int, float, str):
         return value
@@ -348,7 +348,7 @@ def encoded(value: Any) -> Any:
     own = {name for base in extending for name in vars(base)}
     is_compared = own & {"__eq__", "__lt__", "__gt__"} and "__getitem__" not in own
     if not kind or (own - _LEFT_BEHIND and not is_compared and kind not in _NUMBERS):
-        raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no plain data")
+        raise TypeError(f"a value of class {cls.__module__}.{cls.__qualname__} is no plain data")
     return {"kind": kind, "parts": [encoded(part) for part in _KINDS[kind][0](value)]}
 
 
@@ -358,7 +358,7 @@ def _kind_of(cls: type) -> str:
 
 
 def decoded(data: Any) -> Any:
-    """Rebuild the value from the output of ``encoded``; other input raises an error or also gives plain data."""
+    """Rebuild a value from the output of ``encoded``; any other input gives plain data too, or raises an error."""
     if not isinstance(data, dict):
         return data
     root, _, name = data["kind"].partition(".")
@@ -368,11 +368,11 @@ def decoded(data: Any) -> Any:
 
 
 def encoded_error(error: BaseException) -> dict[str, Any]:
-    """Convert an exception for JSON: its library class, arguments, attributes and text; TypeError if it has several."""
+    """Convert an exception for JSON. Raises TypeError if it extends several library exceptions."""
     kinds = _library_kinds(type(error))
     leaves = [one for one in kinds if not any(other is not one and issubclass(other, one) for other in kinds)]
     if len(leaves) != 1:
-        raise TypeError(f"an exception of several kinds, {type(error).__qualname__}")
+        raise TypeError(f"exception {type(error).__qualname__} cannot be sent: it extends several library exceptions")
     reduced = error.__reduce__()
     members = reduced[2] if len(reduced) > 2 else {}  # noqa: PLR2004 -- as pickle has it
     names = {"module": leaves[0].__module__, "name": leaves[0].__qualname__}
@@ -387,14 +387,14 @@ def _library_kinds(cls: type) -> list[type]:
 
 
 def decoded_error(data: dict[str, Any]) -> BaseException:
-    """Rebuild the exception from the output of ``encoded_error``. Raises TypeError if that is impossible here."""
+    """Rebuild an exception from the output of ``encoded_error``. Raises TypeError if the class or text would differ."""
     cls: Any = getattr(sys.modules.get(data["module"]), data["name"], None)
     if not isinstance(cls, type) or not issubclass(cls, BaseException):
-        raise TypeError(f"an exception that is not known here, {data['module']}.{data['name']}")
+        raise TypeError(f"the test's process lacks the class of an exception: {data['module']}.{data['name']}")
     error: BaseException = cls(*decoded(data["parts"]))
     vars(error).update(decoded(data["members"]))
     if str(error) != data["text"]:
         error.args = (data["text"],)
     if str(error) != data["text"]:
-        raise TypeError("an exception with a text of its own")
+        raise TypeError("the test's process cannot rebuild the exception with the same text")
     return error

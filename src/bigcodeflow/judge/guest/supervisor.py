@@ -15,8 +15,8 @@ and an error in it ends it: the worker then starts another. Requests are words w
             ``reply`` with a pidfd of the new process, and at its end with its status, CPU seconds, resident memory in
             KiB and blocks read from the disk
 
-All code that runs for a sample touches memory pages that are shared with a fork, and each of these costs a page fault
-and a copy. So the code for every sample uses few calls and few objects.
+Code that runs for a sample touches memory pages that are shared between zygote and fork. Each touched page costs a page
+fault and a copy, so the code for samples uses few calls and few objects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CHANNEL = 3  # the highest descriptor of a sample
 
 
 def main() -> None:
-    """Run the supervisor with an unprivileged identity in new namespaces until the control socket closes."""
+    """Run the supervisor, as an unprivileged user in new namespaces, until the worker closes the control socket."""
     settings = json.loads(sys.argv[1])
     control = kernel.connection(settings["control"])
     if os.getuid() == 0:
@@ -78,13 +78,13 @@ def main() -> None:
 
 
 class Supervisor:
-    """Answers the worker's requests, one after the other."""
+    """First process of a warm sandbox; it answers the worker's requests one after the other."""
 
     def __init__(self, control: Socket, settings: dict[str, Any]) -> None:
         """Become root of the new user namespace, with private file systems."""
         self._control, self._settings = control, settings
         self._holders: dict[int, tuple[Socket, int]] = {}  # socket of the reply and user by pid
-        self._users = list(range(1, settings["sample_users"] + 1))  # free ones; none if only one user is mapped
+        self._users = list(range(1, settings["sample_users"] + 1))  # free users; empty if only one is mapped
         self._restrict = kernel.prepare_seccomp()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
@@ -112,9 +112,9 @@ class Supervisor:
     def _hold(self, reply: int) -> None:
         """Start the process that holds a sample's namespaces.
 
-        It gets a separate user id if several are mapped, because the kernel's quotas count per user.
+        If several user ids are mapped, the process gets its own user id, because the kernel's quotas count per user.
         """
-        # Drawn, so that it tells a sample nothing of the others.
+        # Drawn at random, so that the id tells a sample nothing about other samples.
         user = self._users.pop(os.urandom(1)[0] % len(self._users)) if self._users else 0
         os.setresuid(user, user, 0)
         kernel.show_self()  # another user cannot write its own map otherwise
@@ -154,7 +154,7 @@ def become_zygote(control: int, home_template: str) -> NoReturn:
 
 
 def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None], user: int) -> NoReturn:
-    """Mount what the new namespaces need, reply with a pidfd of this process, and hold them until it is killed."""
+    """Mount the new namespaces' file systems, reply with this process's pidfd, and hold the namespaces until killed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     kernel.write_user_map("self", SAMPLE_ID, user, 0)
     os.setresuid(SAMPLE_ID, SAMPLE_ID, SAMPLE_ID)
@@ -179,7 +179,7 @@ def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[],
 
 
 def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
-    """Mount new file systems over /tmp, /dev/shm, /dev/pts and /proc: writable places, terminals, processes."""
+    """Mount new file systems over /tmp and /dev/shm (writable), /dev/pts (terminals) and /proc (processes)."""
     size = f"size={disk_bytes},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=1777"
     kernel.mount("tmpfs", "/tmp", _TMPFS, size)
     kernel.mount("tmpfs", "/dev/shm", _TMPFS, size)
@@ -198,10 +198,10 @@ def ended_children() -> Iterator[tuple[int, Any]]:
 
 
 class Zygote:
-    """Process that forks samples and reports how they ended."""
+    """Process with imported libraries, which forks samples and other zygotes, and reports the end of each sample."""
 
     def __init__(self, harness: Any, control: int, generators: Iterable[Random] = ()) -> None:
-        """Take the harness module, the request socket, and the random generators that earlier imports created."""
+        """Store the harness module, the socket of requests, and the random generators that imports have created."""
         self._harness, self._control, self._generators = harness, kernel.connection(control), list(generators)
         self._children: dict[int, tuple[int, Socket | None]] = {}  # by pidfd: pid and socket for the exit report
         self._restrict = kernel.prepare_seccomp()
@@ -268,7 +268,7 @@ class Zygote:
         return descriptor
 
     def _become_sample(self, channel: int, stdout: int, stderr: int, own: int) -> NoReturn:
-        """Enter the namespaces of this new process, drop every privilege, and run the harness; never returns."""
+        """Enter the sample's namespaces (``own``), drop every privilege, and run the harness; never returns."""
         try:
             kernel.be_first_to_go()
             kernel.join(own, kernel.NEW_NAMESPACES)
@@ -288,7 +288,7 @@ class Zygote:
             os._exit(1)
 
     def _collect(self, descriptor: int) -> None:
-        """Report how a sample ended; for a zygote send nothing, as its worker notices the end."""
+        """Report the end of a sample to the worker; the end of a zygote is not reported: its socket closes."""
         pid, reply = self._children.pop(descriptor)
         self._poll.unregister(descriptor)
         os.close(descriptor)
@@ -301,7 +301,7 @@ class Zygote:
 
 
 def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
-    """Duplicate descriptors until each has a number above ``highest``, so that lower numbers can be reassigned."""
+    """Return duplicates of ``descriptors`` with numbers above ``highest``, so that lower numbers can be reassigned."""
     found = list(descriptors)
     while min(found) <= highest:
         found = [one if one > highest else os.dup(one) for one in found]
@@ -310,7 +310,7 @@ def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
 
 @contextmanager
 def generators_noted(names: Sequence[str], found: list[Random]) -> Iterator[None]:
-    """Record every generator that seeds itself from the system during the block; each sample has to reseed these."""
+    """Append to ``found`` each random generator that is seeded without a value during the ``with`` block."""
     if "random" in names:
         importlib.import_module("random")
     random = sys.modules.get("random")
@@ -332,7 +332,7 @@ def generators_noted(names: Sequence[str], found: list[Random]) -> Iterator[None
 
 
 def reseed(generators: Iterable[Random]) -> None:
-    """Reseed the random generators that libraries created at import, and NumPy's, so that each process differs."""
+    """Reseed ``generators``, which libraries created at import, and NumPy's generator, so that samples differ."""
     for generator in generators:
         generator.seed()
     numpy_random = sys.modules.get("numpy.random")

@@ -1,4 +1,4 @@
-"""Script inside the sandbox: import each of NAMES in a separate process; print the loaded modules and their cost.
+"""Script for a sandbox: import each module of NAMES in a separate process; print the loaded modules and their cost.
 
 One JSON line per name: the name, the modules that its import loaded, and the CPU seconds of each.
 """

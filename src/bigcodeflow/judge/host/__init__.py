@@ -1,1 +1,1 @@
-"""Interchangeable backends that execute work items, behind the protocol in ``base``."""
+"""Host side of sandboxes: the interface of all backends (``base``), and the local backend with its parts."""

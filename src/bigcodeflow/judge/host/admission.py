@@ -1,7 +1,7 @@
-"""Admission of samples: they start while cores and memory are free for them.
+"""Admission of samples: a sample starts when a core and enough memory are free.
 
-More samples run than there are cores: a test that sleeps uses no core, while a test that computes in four processes
-uses four. The expected memory of a sample is reserved until the sample has allocated it.
+More samples than cores may run: a test that sleeps uses no core, while a test that computes in four processes uses four
+cores. The expected memory of a sample is reserved until the sample has allocated it.
 """
 
 import threading
@@ -19,14 +19,14 @@ _SURPLUS_CORES = 0.5
 #: Share of the machine's memory that is never reserved for samples.
 _RESERVE = 0.06
 _POLL_SECONDS = 0.5
-#: Most samples that one worker process runs at once, also sleeping and paused samples: each holds descriptors.
+#: Most samples that one worker process runs at once, including sleeping and paused samples: each holds descriptors.
 MOST_IN_FLIGHT = 128
-#: Seconds that a core must be free before a paused sample takes it: the next item may arrive soon.
+#: Seconds that a core must be free before a paused sample takes that core: the next item may arrive soon.
 _IDLE_SECONDS = 0.5
 _POLL_PAUSED_SECONDS = 0.1
 #: Wall time after which a sample leaves its slot, so that its worker takes another item.
 _SECONDS_IN_SLOT = 2.0
-#: Files with limit, use and statistics of the root group in a container: versions 2 and 1 of control groups.
+#: Files with memory limit, use and statistics of a container's root group: versions 2 and 1 of control groups.
 _BOUNDS = (
     tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
     tuple(f"/sys/fs/cgroup/memory/memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")),
@@ -34,10 +34,11 @@ _BOUNDS = (
 
 
 class Admission:
-    """Lets samples of one worker start while cores and memory are free for them; used by all its threads.
+    """Gate that starts a worker's samples when cores and memory are free; all threads of the worker share the gate.
 
-    Long samples, such as endless loops, give way to waiting samples: together they keep one of several cores, so that
-    cores do not idle at the end for the last long samples. If no sample waits, they may use all cores.
+    While other samples wait for a core, one long sample (such as an endless loop) runs and further long samples pause.
+    On a single core, all long samples pause. One long sample runs so that they do not all remain for the end, when
+    other cores would idle. If no sample waits, long samples may use all cores.
     """
 
     def __init__(
@@ -47,14 +48,14 @@ class Admission:
         memory: Callable[[], tuple[float, float]] | None = None,
         share: float = 1.0,
     ) -> None:
-        """Make an admission without samples.
+        """Make an admission that has no samples yet.
 
         Args:
-            cores: cores that samples share.
-            on_long: called once in the thread of each sample that takes, or is expected to wait, more than two seconds,
-                or must pause.
-            memory: function that returns free and total memory, in MiB; None: those of this machine.
-            share: part of the free memory that this process may reserve, if others start samples on the machine too.
+            cores: number of cores that samples share.
+            on_long: callback that lets the worker start another item meanwhile. It is called once for a sample, in its
+                thread, if the sample takes over two seconds, is expected to sleep for over two seconds, or must pause.
+            memory: function that returns free and total memory, in MiB; None: the memory of this machine.
+            share: share of the free memory that this process may reserve; below 1 if other processes start samples too.
         """
         self._cores, self._on_long, self._memory, self._share = cores, on_long, memory or machine_memory_mib, share
         self._long_cores = 1 if cores >= 2 else 0  # noqa: PLR2004
@@ -66,10 +67,10 @@ class Admission:
 
     @contextmanager
     def admitted(self, expected_memory_mib: float, idle_seconds: float = 0.0) -> Iterator[Turn]:
-        """Wait until there is room for a sample, and hold the room during the block.
+        """Wait until a core and the expected memory are free for a sample, and hold both during the ``with`` block.
 
-        Samples that are expected to wait for a clock (``idle_seconds``) start first, those that wait the longest before
-        all, and leave their slots at once: what they wait for takes no core.
+        If ``idle_seconds``, the expected sleep of the sample, is over two, the sample starts before other samples
+        (longest sleep first), and ``on_long`` is called for the sample at once, because sleeping uses no core.
         """
         turn = _AdmittedTurn(self, expected_memory_mib, idle_seconds if idle_seconds > _SECONDS_IN_SLOT else 0.0)
         if turn.idle_seconds:
@@ -88,7 +89,7 @@ class Admission:
                 self._dispatch()
 
     def update(self, turn: "_AdmittedTurn", cores: float, memory_mib: float, *, is_long: bool) -> bool:
-        """Record what a sample uses; return True if it must pause."""
+        """Record the cores and memory that the sample with handle ``turn`` uses; return True if it must pause."""
         with self._lock:
             turn.cores, turn.is_long = cores, is_long
             turn.owed_mib = max(0.0, turn.expected_mib - memory_mib)
@@ -105,7 +106,7 @@ class Admission:
             self._on_long()
 
     def pause(self, turn: "_AdmittedTurn") -> None:
-        """Release the turn's core, and return when a core is free for it again."""
+        """Release the core of the stopped sample with handle ``turn``, and block until it gets a core again."""
         turn.go.clear()
         with self._lock:
             del self._running[turn]
@@ -116,7 +117,7 @@ class Admission:
                 self._dispatch()
 
     def _dispatch(self) -> None:
-        """Start samples while there is room: a paused sample in the long share, then waiting, then paused samples."""
+        """Start waiting samples on free cores, then paused samples; of several cores, reserve one for a long sample."""
         if self._paused and self._has_core() and self._long_running() < self._long_cores:
             self._start(self._paused)
         if self._waiting and self._has_core():
@@ -132,8 +133,8 @@ class Admission:
             self._idle_since = None
 
     def _start_waiting(self) -> None:
-        """Start waiting samples for which there is memory, until no core is free; see `admitted` for their order."""
-        free_mib, total_mib = self._memory()  # once for all: reading it takes longer than everything else here
+        """Start the waiting samples for which memory is free, until no core is free; `admitted` explains the order."""
+        free_mib, total_mib = self._memory()  # once for all: this call takes longer than everything else here
         owed_mib = sum(other.owed_mib for other in self._running)
         room_mib = self._share * (free_mib - _RESERVE * total_mib) - owed_mib
         for turn in sorted(self._waiting, key=lambda one: -one.idle_seconds):
@@ -176,7 +177,7 @@ class _AdmittedTurn(Turn):
 
 
 def machine_memory_mib() -> tuple[float, float]:
-    """Return memory available without swapping, and total memory, in MiB; in a container, those of the container."""
+    """Return two sizes in MiB: memory available without swapping, and total memory; a container's limit bounds both."""
     machine = psutil.virtual_memory()
     free, total = machine.available / 2**20, machine.total / 2**20
     for files in _BOUNDS:

@@ -1,8 +1,8 @@
 """Command lines that run the harness in a separate sandbox, and the process of such a command line (cold start).
 
-Started by root, the sandbox drops to an unprivileged user without capabilities; otherwise it runs in a user namespace.
-Both see a read-only system, the environment and a temporary folder of limited size; no network but loopback, no
-terminal, no descriptor of the executor. If the machine runs out of memory, the kernel kills the sandbox first.
+If root starts it, the sandbox drops to an unprivileged user without capabilities; otherwise it uses a user namespace.
+Both kinds of sandbox see a read-only system, the environment and temporary folders of limited size, but no network
+except loopback, no terminal, no descriptor of the executor. If memory runs out, the kernel kills sandboxes first.
 """
 
 import atexit
@@ -34,7 +34,7 @@ HOME_FOLDER = f"{TEMPORARY_FOLDER}/home"
 _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
 #: First user id of sandboxes, unused elsewhere. Each sandbox has a separate id, as the process limit counts per user.
 _FIRST_UID = 0x7000_0000
-#: User and group of a sample inside a warm sandbox; judge/guest/supervisor.py maps it.
+#: User and group of a sample inside a warm sandbox; judge/guest/supervisor.py maps this id.
 SAMPLE_ID = 1000
 #: Number of user ids for the samples of one warm sandbox that root starts, and the lowest id of all such sandboxes.
 SAMPLE_USERS, _FIRST_SAMPLE_UID = 255, 0x8000_0000
@@ -45,12 +45,12 @@ _SYSTEM_FILES = (
 _LINKED_FOLDERS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
 #: Files of /proc that show data of the whole machine or its users' keys in spite of namespaces.
 _MASKED = (*("/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/sched_debug", "/proc/timer_list"),)
-#: Memory of bubblewrap's own process inside: if the executor is not root, it has the sample's user and no filter of
-#: system calls.
+#: Memory of bubblewrap's process in the sandbox. If the executor is not root, that process has the sample's user, and
+#: no filter of system calls.
 _MASKED_MEMORY = ("/proc/1/mem", "/proc/1/task/1/mem")
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-#: Makes itself the OOM killer's first choice, enters control groups, and becomes the sandbox. If a group refuses, the
-#: sample lacks one limit of several.
+#: Shell script that makes its process the OOM killer's first choice, enters control groups, and becomes the sandbox. If
+#: a group refuses the process, the sample lacks one of several limits.
 _LAUNCHER = """{ echo 1000 >/proc/self/oom_score_adj
 while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; } 2>/dev/null
 shift
@@ -64,18 +64,18 @@ def find_bubblewrap() -> str:
     if path is None:
         raise SandboxUnavailableError(
             "bubblewrap is not installed, so generated code cannot be isolated: install it (apt-get install "
-            "bubblewrap), or pass --allow-unisolated on a machine that you can lose"
+            "bubblewrap), or pass --allow-unisolated on a machine without valuable data"
         )
     return path
 
 
 def sandbox_uid() -> int:
-    """Return a user id for the calling thread's sandbox; distinct among sandboxes running now on this machine."""
+    """Return the user id of the calling thread's sandbox; no other running sandbox of this machine has this id."""
     return _FIRST_UID + threading.get_native_id()
 
 
 def sample_users() -> int:
-    """Return the first of SAMPLE_USERS user ids for the samples of the calling thread's warm sandbox."""
+    """Return the lowest of the SAMPLE_USERS consecutive user ids for samples of the calling thread's warm sandbox."""
     return _FIRST_SAMPLE_UID + SAMPLE_USERS * threading.get_native_id()
 
 
@@ -109,11 +109,11 @@ def command(
     """Return the argument vector that runs the harness in a sandbox.
 
     Args:
-        uid: user id inside.
-        data_fds: files to make inside, path → descriptor that holds the content.
+        uid: user id in the sandbox.
+        data_fds: path of a file to create in the sandbox → descriptor from which bubblewrap reads its content.
         as_root: True if the caller is root.
         seccomp_fd: descriptor that holds the filter of system calls; None: no filter.
-        group_entries: cgroup.procs files of the control group to enter.
+        group_entries: paths of the control group's cgroup.procs files, through which the process enters the group.
     """
     arguments = ["/bin/sh", "-c", _LAUNCHER, "launcher", *group_entries, "--", find_bubblewrap()]
     if as_root:
@@ -142,9 +142,9 @@ def supervisor_command(
 ) -> list[str]:
     """Return the argument vector of a warm sandbox's supervisor, which makes separate namespaces for each sample.
 
-    The sandbox shows the same files as that of ``command``, but leaves the supervisor the privileges to make
-    namespaces: if the caller is root, until the supervisor changes its user; else inside its user namespace only.
-    ``settings`` is the supervisor's argument, in JSON.
+    The sandbox shows the same files as the sandbox of ``command``, but the supervisor keeps the privileges to make
+    namespaces. If the caller is root, the supervisor starts as root and later changes its user; otherwise it is
+    privileged only inside its user namespace. ``settings`` is the supervisor's argument, in JSON.
     """
     arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *_NAMESPACES, "--cap-add", "ALL"]
     # With masked files in this /proc, the kernel would forbid samples to mount /proc: samples mask files themselves.
@@ -154,7 +154,7 @@ def supervisor_command(
 
 @contextmanager
 def identity_files(uid: int) -> Iterator[dict[str, int]]:
-    """Yield descriptors of the files under /etc that name users and hosts, by path; they are closed after the block."""
+    """Yield path → descriptor of the sandbox's passwd, group and hosts files in /etc; close these at the end."""
     texts = {
         "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nsandbox:x:{uid}:{uid}::{HOME_FOLDER}:/bin/sh\n",
         "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n",
@@ -166,7 +166,7 @@ def identity_files(uid: int) -> Iterator[dict[str, int]]:
 
 @contextmanager
 def memory_file(name: str, content: bytes) -> Iterator[int]:
-    """Yield a descriptor of an anonymous file that holds the content, positioned at its start; open in the block."""
+    """Yield a descriptor, open during the ``with`` block, that reads ``content`` from a file in memory."""
     with os.fdopen(os.memfd_create(name), "r+b") as file:
         file.write(content)
         file.seek(0)
@@ -175,7 +175,7 @@ def memory_file(name: str, content: bytes) -> Iterator[int]:
 
 @cache
 def _readable_folder(folder: Path) -> Path:
-    """Return the folder, or a copy (deleted at exit) if the umask of a checkout closed it to a sandbox's user."""
+    """Return ``folder``, or a readable copy (deleted at exit) if the sandbox's user may not read ``folder``."""
     paths = [folder, *folder.iterdir()]
     if os.getuid() or all(path.stat().st_mode & 0o004 for path in paths):
         return folder
@@ -190,14 +190,14 @@ def _readable_folder(folder: Path) -> Path:
 
 @cache
 def masked_files() -> Sequence[str]:
-    """Return the files of /proc that this kernel has and that no sample may see."""
+    """Return the paths of the files in /proc that this kernel has and that sandboxes must hide from samples."""
     return [path for path in _MASKED if Path(path).exists()]
 
 
 def _visible(
     environment: InstalledEnvironment, limits: LimitsConfig, data_fds: Mapping[str, int], *, masks: Sequence[str]
 ) -> list[str]:
-    """Return the options for the files, devices and variables that a program sees inside."""
+    """Return bubblewrap's options for the files, devices and variables that a program sees in the sandbox."""
     disk_bytes = str(limits.disk_mib << 20)
     arguments = ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
     arguments += [*_system_mounts(), "--proc", "/proc", *masks, "--dev", "/dev"]
@@ -231,7 +231,7 @@ def _system_mounts() -> tuple[str, ...]:
 
 
 class ColdProcess(SandboxedProcess):
-    """The process of a command line that executes the harness; its standard input is the channel."""
+    """Process that runs the harness from a command line (cold start); its standard input is the harness's channel."""
 
     def __init__(
         self,
@@ -245,9 +245,9 @@ class ColdProcess(SandboxedProcess):
         """Start the process.
 
         Args:
-            data_fds: descriptors that it inherits.
-            group: control group that the command enters by itself.
-            bare: True if the command is the program's own process, with no sandbox around it.
+            data_fds: descriptors that the process inherits.
+            group: control group that ``command`` itself enters; None: no control group.
+            bare: True if ``command`` runs the harness without a sandbox.
         """
         self.group, self._bare = group, bare
         self.channel, there = socket.socketpair()
@@ -277,11 +277,11 @@ class ColdProcess(SandboxedProcess):
         code = self._process.wait()
         used = self.group.usage().cpu_seconds if self.group else None
         if code < 0 and self._bare:
-            code = 128 - code  # it may have killed itself; only for a killed sandbox the exit is 'signal N'
+            code = 128 - code  # the program may have killed itself; 'signal N' is for killed sandboxes only
         return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
 
     def disk_blocks(self) -> int | None:
-        return None  # bubblewrap ends before the first process inside, whose usage nobody then learns
+        return None  # bubblewrap ends before the first process inside, whose usage is then unknown
 
     def close(self) -> None:
         self.kill()

@@ -1,11 +1,12 @@
 """Control groups of one worker: the kernel counts and limits memory and processes of a sample.
 
-A group is made once for a slot and serves one sample after the other. It is an addition: its limits are above the
-limits that apply everywhere, so that no verdict depends on whether a machine allows groups. If a group's file refuses
-a value, this is logged, and the limit is missing.
+A group is made once for a slot and serves one sample after the other. Groups are an additional defence: their limits
+are above the limits that apply on every machine, so no verdict depends on groups. If the kernel refuses a limit, the
+worker logs a warning, and the group lacks that limit.
 
-Version 2 is used if its memory and pids controllers are available in a child of the own group or, because a group
-that holds processes cannot pass controllers on, in a sibling; else version 1, with the controllers that it has.
+Version 2 is used if its memory and pids controllers are available in children or siblings of this process's group.
+Siblings count because a group that holds processes cannot pass controllers on. Otherwise version 1 is used, with the
+controllers that the machine has.
 """
 
 import itertools
@@ -36,25 +37,25 @@ _COUNTERS = {
     1: (("cpuacct", "cpuacct.usage", "", 1e-9), ("memory", "memory.oom_control", "oom_kill", 1)),
     2: (("", "cpu.stat", "usage_usec", 1e-6), ("memory", "memory.events", "oom_kill", 1)),
 }
-"""Version → for each field of GroupUsage: controller, file, word before the number (empty: no word), and unit."""
+"""Version → for each GroupUsage field: controller, file, word before the number (may be empty), seconds per unit."""
 
 
 class GroupUsage(NamedTuple):
-    """Usage of a group since its last begin()."""
+    """Usage of a control group since the last call of `SlotGroup.begin`."""
 
     cpu_seconds: float | None
-    """CPU time of all processes, also of ended processes without a wait(); None if the kernel does not count it."""
+    """CPU time of all processes, including ended processes without a wait(); None if the kernel does not count it."""
     oom_kills: int
-    """Processes that the kernel killed at the memory limit."""
+    """Number of processes that the kernel killed because the group reached its memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupDir:
-    """Parent of new groups: a folder for each controller; in version 2 the same folder for all."""
+    """Folders in which control groups are made: one folder for each controller, or in version 2 a common folder."""
 
     version: int
     folders: Mapping[str, Path]
-    """Controller → parent group of new groups; the empty name means the files that every v2 group has."""
+    """Controller → folder in which groups are made; in version 2, '' is the key for files that need no controller."""
 
     @property
     def description(self) -> str:
@@ -62,7 +63,7 @@ class CgroupDir:
 
 
 class SlotGroup:
-    """The control group of one slot; used by one thread at a time."""
+    """Control group that limits one sample at a time and is reused for later samples; not thread-safe."""
 
     def __init__(self, parent: CgroupDir, name: str, limits: LimitsConfig) -> None:
         """Make the group, or use the existing group of that name."""
@@ -89,10 +90,10 @@ class SlotGroup:
 
     @classmethod
     def create(cls, slot: str, limits: LimitsConfig) -> Self | None:
-        """Make a group for a slot of this process, or return None if impossible; remove groups of ended processes.
+        """Remove groups of ended workers; then make and return a group named ``slot``, or None if that is impossible.
 
-        ``slot`` is a name that no other slot of this process has. The group limits processes, and the sum of memory and
-        temporary files.
+        ``slot`` must differ from the names of this process's other groups. The group limits the number of processes,
+        and the sum of memory and temporary files.
         """
         parent = find_cgroup_dir()
         if parent is None:
@@ -107,16 +108,16 @@ class SlotGroup:
         try:
             return cls(parent, f"{mine}{os.getpid()}-{start_of(os.getpid())}-{slot}", limits)
         except OSError as error:
-            logger.warning("no control group for slot %s (%s): its samples run without one", slot, error)
+            logger.warning("no control group for slot %s (%s): its samples run without a group", slot, error)
             return None
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """Files to which a process writes 0 to enter the group; its later children start in the group."""
+        """Paths of the group's cgroup.procs files: a process that writes 0 to each file enters the group."""
         return tuple(str(folder / "cgroup.procs") for folder in self._distinct)
 
     def enter(self, pid: int) -> bool:
-        """Move a process into the group, best before it starts others; return False if the kernel refuses."""
+        """Move a process, without its present children, into the group; return False if the kernel refuses."""
         refused = [folder for folder in self._distinct if not _write(folder / "cgroup.procs", str(pid))]
         return not refused
 
@@ -130,7 +131,7 @@ class SlotGroup:
         return GroupUsage(cpu_seconds, now.oom_kills - base.oom_kills)
 
     def pids(self) -> set[int]:
-        """Return the process ids of the group in this process's namespace; 0 means a process that it cannot see."""
+        """Return the ids of the group's processes in this PID namespace; 0 means a process outside this namespace."""
         found: set[int] = set()
         for folder in self._distinct:
             with suppress(OSError, ValueError):
@@ -138,7 +139,7 @@ class SlotGroup:
         return found
 
     def kill_all(self) -> bool:
-        """Kill every process of the group; return False if some still exist after five seconds."""
+        """Kill every process of the group; return True, or False if a process still exists after five seconds."""
         if not self.pids():
             return True
         switch = self._distinct[0] / "cgroup.kill"
@@ -185,7 +186,7 @@ class SlotGroup:
 
 
 class SlotGroupPool:
-    """Groups of one worker, each lent to one sample at a time; empty on a machine without control groups."""
+    """Pool of a worker's control groups, each lent to one sample at a time; empty on a machine without such groups."""
 
     def __init__(self, limits: LimitsConfig) -> None:
         self._limits = limits
@@ -195,7 +196,7 @@ class SlotGroupPool:
         self._unavailable = False
 
     def take(self) -> SlotGroup | None:
-        """Return a group that counts from now, or None if the sample must run without a group."""
+        """Return a free or new group, whose usage counts from this call on; None if this machine allows no groups."""
         with self._lock:
             if self._unavailable:
                 return None
@@ -223,11 +224,11 @@ class SlotGroupPool:
 def find_cgroup_dir(
     groups_file: Path = Path("/proc/self/cgroup"), mounts_file: Path = Path("/proc/self/mountinfo")
 ) -> CgroupDir | None:
-    """Return the place where this process may make groups, version 2 first, or None. Files: cgroups(7), proc(5)."""
+    """Return the folders, preferably of version 2, in which this process may make groups; None if none exist."""
     try:
         hierarchies = _hierarchies(groups_file.read_text(encoding="utf-8"), mounts_file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        logger.warning("control groups cannot be looked up (%s): samples run without them", error)
+        logger.warning("control groups cannot be looked up (%s): samples run without control groups", error)
         return None
     for folder, mount_point in hierarchies[""]:
         beside = folder.parent
@@ -249,7 +250,7 @@ def find_cgroup_dir(
 
 
 def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path]]]:
-    """Return controller → (own group's folder, mount point) for each hierarchy with it; the empty name: version 2."""
+    """Return controller ('' for version 2) → a pair for each mount: folder of this process's group, and mount point."""
     own: dict[str, str] = {}
     for line in groups.splitlines():
         _, controllers, group = line.split(":", 2)
@@ -268,7 +269,7 @@ def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path
 
 
 def _is_delegated(folder: Path) -> bool:
-    """Tell if systemd delegated the group, so that its processes may divide it."""
+    """Return True if systemd delegated the group to its processes, so that these may make subgroups."""
     for name in ("user.delegate", "trusted.delegate"):
         with suppress(OSError):
             if os.getxattr(folder, name) == b"1":
@@ -287,6 +288,6 @@ def _write(path: Path, value: str) -> bool:
         path.write_text(value, encoding="utf-8")
     except OSError as error:
         if not isinstance(error, ProcessLookupError):  # a process may have ended meanwhile
-            logger.warning("control group file %s does not take %s (%s): a limit is missing", path, value, error)
+            logger.warning("control group file %s refuses value %s (%s): a limit is missing", path, value, error)
         return False
     return True

@@ -1,4 +1,4 @@
-"""Local backend: runs every sample in a separate sandbox on this machine, started cold or forked warm."""
+"""Local backend: runs every sample in a separate sandbox on this machine, with a cold or a warm start."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ _READING_EXECUTIONS = 4
 
 
 class LocalBackend(UnderWay):
-    """Runs items in sandboxes; without bubblewrap only after a check with ``allow_unisolated``."""
+    """Backend that runs items in sandboxes on this machine; without sandboxes only if the caller allowed that."""
 
     name = "local"
 
@@ -46,12 +46,12 @@ class LocalBackend(UnderWay):
         warm: bool = False,
         admission: Admission | None = None,
     ) -> None:
-        """Start nothing before the first item.
+        """Store the settings; the first check or item starts the first process.
 
         Args:
-            isolated: False runs items as bare processes.
-            warm: True forks items from processes that have their libraries imported, instead of starting each anew.
-            admission: lets items start when there is room for them; None: each starts at once.
+            isolated: False runs items as plain processes, without a sandbox.
+            warm: True forks each item from a process that has imported its libraries; False starts new interpreters.
+            admission: lets items start when cores and memory are free; None: each item starts at once.
         """
         super().__init__()
         self._environment, self._limits, self._isolated = environment, limits, isolated
@@ -60,11 +60,11 @@ class LocalBackend(UnderWay):
         self._planner: ZygotePlanner | None = None
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
-        #: True if disk reads tell something here: a program that was executed before reads nothing from the disk.
+        #: True if disk reads are evidence here: a program that was executed before reads nothing from the disk.
         self._counts_reads = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Start one empty sandbox and return the active layers of isolation; later items run in such sandboxes."""
+        """Run an empty program in a sandbox; return the isolation of that sandbox, which later items get too."""
         try:
             if self._warm_wanted:
                 try:
@@ -121,7 +121,7 @@ class LocalBackend(UnderWay):
         return Outcome(exit=f"{READ_FROM_DISK} in each of {_READING_EXECUTIONS} executions")
 
     def _executed_once(self, item: WorkItem, turn: Turn) -> tuple[Outcome, bool]:
-        """Execute the item; return its outcome, and, for ``from_memory``, True if it read or may have read the disk."""
+        """Execute the item; return its outcome, and True if it has ``from_memory`` but may have read the disk."""
         problem = ""
         for attempts_left in reversed(range(_STARTS)):
             try:
@@ -129,7 +129,7 @@ class LocalBackend(UnderWay):
                     outcome = observe(process, self._job(item, work_folder), item, self._limits, turn)
                     return outcome, item.from_memory and process.disk_blocks() != 0
             except WarmStartError as error:
-                logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
+                logger.info("a warm start of a sample failed (%s): tries left: %d", error, attempts_left)
                 problem = str(error)
                 time.sleep(_SECONDS_BETWEEN_STARTS)  # killed processes take a moment to be reported as ended
         return Outcome(exit=f"{NOT_STARTED}{problem}"), False
@@ -143,7 +143,7 @@ class LocalBackend(UnderWay):
 
     @contextmanager
     def _process(self, item: WorkItem) -> Iterator[tuple[SandboxedProcess, str]]:
-        """Yield a process that waits for its job, and the item's working folder as the process sees it."""
+        """Yield a process that waits for its job, and the path of the item's working folder in the sandbox."""
         if not self._isolated:
             command = [str(self._environment.python), "-I", str(bubblewrap.HOST_HARNESS_FOLDER / "harness.py")]
             with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
@@ -161,12 +161,12 @@ class LocalBackend(UnderWay):
         """Return the warm sandbox; start it if it does not exist or has ended."""
         with self._lock:
             if self._warm and not self._warm.alive:
-                logger.warning("the warm sandbox was lost; another one is started")
+                logger.warning("the warm sandbox ended unexpectedly: a new warm sandbox is started")
                 self._warm.close()
                 self._warm = None
             if self._warm is None:
                 if any(path.is_relative_to(bubblewrap.TEMPORARY_FOLDER) for path in self._environment.mounts):
-                    raise WarmStartError("samples do not see the temporary folder: install the environment elsewhere")
+                    raise WarmStartError("the environment is in /tmp, which sandboxes hide: build it elsewhere")
                 self._warm = WarmSandbox(self._environment, self._limits, self._groups)
             return self._warm
 
@@ -205,7 +205,7 @@ class LocalBackend(UnderWay):
             raise SandboxUnavailableError(
                 f"bubblewrap cannot start a sandbox here ({problem}): allow unprivileged user namespaces (in a "
                 "container: by the options of docs/containers.md), run as root, or pass --allow-unisolated on a "
-                "machine that you can lose"
+                "machine without valuable data"
             )
 
     def _job(self, item: WorkItem, work_folder: str) -> dict[str, object]:
@@ -220,7 +220,7 @@ class LocalBackend(UnderWay):
             "RLIMIT_NOFILE": min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
             "RLIMIT_FSIZE": self._limits.disk_mib << 20,
             "RLIMIT_CORE": 0,
-            # Together less than what the kernel allows the user of all samples.
+            # All samples together stay below what the kernel allows their common user.
             "RLIMIT_SIGPENDING": 1024,
             "RLIMIT_MSGQUEUE": 0,
         }

@@ -1,4 +1,4 @@
-"""Observes one sandboxed process from its job to its end: sends the job, reads the report, enforces limits."""
+"""Observation of a sandboxed process: send its job, read its report, enforce its limits, and record its end."""
 
 import hmac
 import json
@@ -25,7 +25,7 @@ _MAX_REPORT_BYTES = 32 << 20
 _SECONDS_TO_FIRST_CHECK = 0.05
 _SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_LEAVE = 2.0
-#: Wall time after which even a process that never got a core is ended, in multiples of its limit.
+#: Multiple of its time limit after which a process is killed even if it never got a core.
 _BACKSTOP = 10
 _FAILED = ("fail", "error")
 
@@ -36,53 +36,53 @@ _CPU_FIELDS = slice(11, 15)
 _RSS_FIELD = 21
 
 SIGKILL_EXITS = (f"exit {128 + signal.SIGKILL}", f"signal {int(signal.SIGKILL)}")
-"""Values of ``exit`` after a SIGKILL of the program or of the sandbox itself."""
+"""Values of `ProcessEnd.exit` after a SIGKILL of the program or of the sandbox itself."""
 
 
 class ProcessEnd(NamedTuple):
-    """End of a process, as its parent saw it."""
+    """Exit and resource usage of an ended process, as its parent observed them."""
 
     exit: str
-    """'exit N', with N above 128 for signals, or 'signal N' if the sandbox itself was killed."""
+    """'exit N', with N = 128 + signal if a signal ended the process; 'signal N' if the sandbox itself was killed."""
     cpu_seconds: float = 0.0
     max_rss_mib: float = 0.0
 
 
 class SandboxedProcess(ABC):
-    """A process in a sandbox, from its start to its end."""
+    """Process in a sandbox, from its start to its end."""
 
     channel: socket.socket
     """The executor's end of the harness's channel."""
     stdout: int
     stderr: int
     ended: int
-    """Pidfd of the process, readable once it has ended: the kernel signals this, and no program can fake it."""
+    """Pidfd of the process. The kernel makes it readable when the process has ended; no program can fake this."""
     group: SlotGroup | None = None
-    """Control group of the process."""
+    """Control group of the process; None if the process is in no group."""
 
     @abstractmethod
     def roots(self) -> Sequence[int]:
-        """Return ids of processes that, with their descendants, are all processes in the sandbox."""
+        """Return the ids of the sandbox's top processes; every other process in the sandbox descends from them."""
 
     @abstractmethod
     def kill(self) -> None:
-        """Kill everything in the sandbox; it may have ended already."""
+        """Kill every process in the sandbox; do nothing if all have ended."""
 
     @abstractmethod
     def end(self) -> ProcessEnd:
-        """Wait until no process is left in the sandbox, and return how it ended."""
+        """Wait until no process is left in the sandbox; return exit and usage of the sample."""
 
     @abstractmethod
     def disk_blocks(self) -> int | None:
-        """Return the blocks of 512 bytes that its processes read from the disk, after it has ended; None: unknown."""
+        """Return how many 512-byte blocks the ended sandbox's processes have read from the disk; None if unknown."""
 
     def restrain(self, pids: Iterable[int]) -> None:  # noqa: B027 -- a cold start enters its group by itself
-        """Put the processes of a sample that does not end at once under a control group's limits, if they have none."""
+        """Move the sample's processes ``pids`` into a control group, if it has none; only called for longer samples."""
 
     def signal_all(self, number: int) -> None:
-        """Send a signal to every process in the sandbox, also to processes that are forked in the meantime."""
+        """Send a signal to every process in the sandbox, including processes that are forked meanwhile."""
         sent: set[int] = set()
-        # -1, an ended one, would mean everybody.
+        # -1, the id of an ended process, would address all processes of the user.
         while new := {pid for pid in usage_of(self.roots()).pids if pid > 1} - sent:
             for pid in new:
                 with suppress(ProcessLookupError):
@@ -95,8 +95,8 @@ def observe(
 ) -> Outcome:
     """Send a waiting process its job, and collect its report and output until it has ended or exceeds a limit.
 
-    The test text is sent only after the program was imported. ``item.time_seconds`` bounds the CPU time, and the wall
-    time minus the time that threads waited for cores that others used.
+    The test text is sent only after the program was imported. ``item.time_seconds`` limits the CPU time. It also limits
+    the wall time, but time in which threads waited for cores that other programs used does not count.
     """
     with closing(_Observation(process, job, item, limits, turn)) as observation:
         observation.watch()
@@ -104,7 +104,7 @@ def observe(
 
 
 class OutputTail:
-    """The last bytes of a stream that may be endless."""
+    """Last bytes of an output stream of any length."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._data, self.truncated = limit, bytearray(), False
@@ -121,7 +121,7 @@ class OutputTail:
 
 
 class FrameReader:
-    """Reads the harness's report and fails closed: any input but the expected frame is a violation."""
+    """Reader of the harness's report, a sequence of frames (authenticated JSON). Any other input is a violation."""
 
     def __init__(self, key: bytes) -> None:
         self._key, self._buffer, self._bytes = key, b"", 0
@@ -132,7 +132,7 @@ class FrameReader:
         return sum(frame["event"] == event for frame in self.frames)
 
     def until_failure(self) -> list[dict[str, Any]]:
-        """Return the frames up to and including the first failed test; empty if no test failed."""
+        """Return all frames up to the frame of the first failed test, inclusive; return no frames if no test failed."""
         for number, frame in enumerate(self.frames, 1):
             if frame.get("outcome") in _FAILED:
                 return self.frames[:number]
@@ -151,7 +151,7 @@ class FrameReader:
             self.violations.append("the report is larger than any honest one")
 
     def close(self) -> None:
-        """End the input: an incomplete frame is a violation."""
+        """End the input; record a violation if the last frame is incomplete."""
         if self._buffer:
             self.violations.append("the report ends in the middle of a frame")
 
@@ -171,7 +171,7 @@ class FrameReader:
 
 
 class ThreadTimes(NamedTuple):
-    """Time that a thread ran, and time that it was ready to run but waited for a core."""
+    """Two times of a thread: time in which it ran, and time in which it was ready to run but waited for a core."""
 
     ran_seconds: float = 0.0
     waited_seconds: float = 0.0
@@ -181,20 +181,20 @@ class ThreadTimes(NamedTuple):
 
 
 class ProcessUsage(NamedTuple):
-    """Usage of a process tree so far; the CPU time includes children that ended and were waited for."""
+    """Usage of a process tree so far. The CPU time includes ended children if their parents have waited for them."""
 
     cpu_seconds: float
     rss_mib: float
     threads: dict[int, ThreadTimes]
-    """By thread id."""
+    """Times of each thread, by thread id."""
     pids: list[int]
 
 
 def waited_for_others(threads: Sequence[ThreadTimes], wall_seconds: float) -> float:
-    """Return the seconds of an interval in which a sample's threads waited for cores that other programs used.
+    """Return the seconds, at most ``wall_seconds``, in which a sample's threads waited for cores of other programs.
 
-    A thread waits for the other threads of its sample at most as long as these ran. That part does not count, or a
-    program could stretch its time with threads that wait for each other.
+    A thread may also have waited for other threads of its own sample, at most as long as those threads ran. That time
+    is subtracted: otherwise a program could extend its time limit with threads that wait for each other.
     """
     total_seconds = sum(one.ran_seconds for one in threads)
     foreign = sum(max(0.0, one.waited_seconds - (total_seconds - one.ran_seconds)) for one in threads)
@@ -202,7 +202,7 @@ def waited_for_others(threads: Sequence[ThreadTimes], wall_seconds: float) -> fl
 
 
 def usage_of(roots: Sequence[int]) -> ProcessUsage:
-    """Return the usage of processes with all descendants; processes that end meanwhile may be left out."""
+    """Return the usage of the processes ``roots`` and their descendants; omit processes that end meanwhile."""
     ticks, pages = 0, 0
     threads: dict[int, ThreadTimes] = {}
     pids = list(roots)
@@ -225,10 +225,11 @@ def _read(path: str) -> str:
 
 
 def _proportional_mib(pids: Sequence[int]) -> float:
-    """Return the MiB of processes with shared pages counted once (proportional set size), else their resident size.
+    """Return the memory of processes in MiB, with shared pages counted once (proportional set size).
 
     A hundred forks of a process with large libraries use little more memory than the process alone, but the sum of
-    their resident sizes is a hundred times larger. The kernel must walk through all pages of each process for this.
+    their resident sizes is a hundred times larger. This measurement is slow: the kernel visits all pages of
+    each process. If the kernel forbids it for a process, its resident size is added instead.
     """
     total_bytes = 0
     for pid in pids:
@@ -263,7 +264,7 @@ class _Observation:
         self._selector.register(process.ended, selectors.EVENT_READ, None)
 
     def watch(self) -> None:
-        """Read report and output of the process until it has ended; kill it when it exceeds a limit."""
+        """Read report and output of the process until the process ends; kill the process when it exceeds a limit."""
         check_at = self._began + _SECONDS_TO_FIRST_CHECK
         leave_by = None
         while not self._pump(max(0.0, check_at - time.monotonic())):
@@ -311,7 +312,7 @@ class _Observation:
         return ended
 
     def _send(self) -> None:
-        """Write as much outgoing data as the channel accepts; the rest follows when it accepts more."""
+        """Write as much unsent data as the channel accepts; the rest follows when the channel accepts more."""
         channel = self._process.channel
         try:
             while self._outgoing:
@@ -364,7 +365,7 @@ class _Observation:
         return self._process.group.usage().oom_kills if self._process.group else 0
 
     def _pause(self) -> None:
-        """Stop the sample and its clock until it may continue."""
+        """Stop the sample's processes until the sample may continue; the pause does not count as wall time."""
         began = time.monotonic()
         self._process.signal_all(signal.SIGSTOP)
         self._turn.wait()

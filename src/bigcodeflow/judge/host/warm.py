@@ -1,7 +1,7 @@
-"""The worker's side of warm starts: a sandbox with a supervisor, its zygotes, and the samples forked from them.
+"""Host side of warm starts: a sandbox with a supervisor, its zygotes, and the samples forked from zygotes.
 
-judge/guest/supervisor.py is the other side, and describes the requests. A message on these sockets (SOCK_SEQPACKET) is
-sent whole or not at all, so that threads share them without a lock.
+The guest side is judge/guest/supervisor.py, which describes the requests. A message on a socket between both sides
+(SOCK_SEQPACKET) is sent whole or not at all, so threads share the sockets without a lock.
 """
 
 import json
@@ -34,36 +34,39 @@ _MAX_ZYGOTES = 48
 
 
 class WarmStartError(OSError):
-    """A supervisor or zygote does not reply correctly: the sample must be started from another process."""
+    """Error of a warm start: the supervisor or a zygote could not start a sample, so the start must be repeated."""
 
 
 class UnforkableError(WarmStartError):
-    """A library starts threads when it is imported: a fork of its process may hang."""
+    """Error of a zygote whose libraries start threads at import: a fork of this zygote may hang, so it is not used."""
 
 
 class ZygoteClient:
-    """A process with libraries imported, which is forked for samples and for other zygotes."""
+    """Handle of a zygote: a process with imported libraries, which is forked for samples and for other zygotes."""
 
     def __init__(self, control: socket.socket, modules: Sequence[str]) -> None:
-        """Import modules into a zygote that has just been forked."""
+        """Import ``modules`` into a newly forked zygote, which reads its requests from ``control``."""
         self.control, self._descriptor = control, -1
         control.settimeout(_IMPORT_SECONDS)
         try:
             _send(control, f"import{json.dumps(list(modules))}")
             threads, self._descriptor = _reply_with_descriptor(control)
             if int(threads) != 1:
-                raise UnforkableError(f"a process with {', '.join(modules)} has {threads.decode()} threads")
+                raise UnforkableError(
+                    f"importing {', '.join(modules)} starts threads ({threads.decode()} are running), so a fork may "
+                    "hang: each sample imports these modules after its start"
+                )
         except WarmStartError:
             self.close()
             raise
         self.pid = _pid_of(self._descriptor)
 
     def start_sample(self, descriptors: Sequence[int]) -> None:
-        """Fork a sample with descriptors reply, channel, stdout, stderr, namespaces; its replies come on the first."""
+        """Fork a sample; ``descriptors``: socket for the reply, channel, stdout, stderr, pidfd of the holder."""
         _send(self.control, "sample", descriptors)
 
     def close(self) -> None:
-        """End the process; samples and zygotes that it forked continue."""
+        """End the zygote; samples and zygotes that were forked from it continue."""
         self.control.close()
         if self._descriptor >= 0:
             _kill(self._descriptor)
@@ -72,14 +75,14 @@ class ZygoteClient:
 
 
 class WarmProcess(SandboxedProcess):
-    """A sample forked from a zygote, in namespaces that another process holds, which inherits the sample's orphans."""
+    """Sample forked from a zygote. Another process, the holder, keeps its namespaces and adopts orphans."""
 
     def __init__(self, zygote: ZygoteClient, control: socket.socket, groups: SlotGroupPool) -> None:
-        """Fork it from ``zygote``.
+        """Fork the sample from ``zygote``.
 
         Args:
             control: socket of the supervisor, which starts a process that holds the namespaces until the sample ends.
-            groups: pool of control groups, for a sample that does not end at once.
+            groups: pool from which `restrain` takes a control group.
         """
         self._control, self._groups = control, groups
         self._blocks = 0
@@ -104,13 +107,13 @@ class WarmProcess(SandboxedProcess):
             self._reply.settimeout(_START_SECONDS)
             _, descriptors = _receive(self._reply)
             if not descriptors:
-                raise WarmStartError("a zygote did not fork its sample")
+                raise WarmStartError("a zygote ended or timed out before it forked its sample")
             self.ended = descriptors[0]
             mine.callback(os.close, self.ended)
             self._resources = mine.pop_all()
 
     def roots(self) -> Sequence[int]:
-        """Return the sample and the process that inherits its orphans; most samples end before the first call."""
+        """Return the process ids of the sample and of the holder, which adopts the sample's orphaned processes."""
         if not self._roots:
             self._roots = (_pid_of(self.ended), _pid_of(self._namespaces))
         return self._roots
@@ -119,11 +122,11 @@ class WarmProcess(SandboxedProcess):
         _kill(self._namespaces)
 
     def end(self) -> ProcessEnd:
-        """Wait for the zygote's report and for the last process; a dead or hung zygote sends no report."""
+        """Wait for the zygote's report, kill remaining processes, and return the report ('signal 9' if none came)."""
         account, _ = _receive(self._reply)
         self.kill()
         if not readable(self._namespaces, _REPLY_SECONDS):
-            logger.warning("a sandbox does not end; its processes are in an uninterruptible state")
+            logger.warning("a killed sandbox does not end: its processes wait in the kernel (uninterruptible)")
         if not account:
             return ProcessEnd("signal 9")
         status, cpu_seconds, max_rss_kib, blocks = account.split()
@@ -138,7 +141,7 @@ class WarmProcess(SandboxedProcess):
         return None
 
     def restrain(self, pids: Iterable[int]) -> None:
-        """Move a sample that does not end at once into a control group: this takes longer than most samples run."""
+        """Move the sample into a control group if it is in none; only for long samples, because the move is slow."""
         if self.group is None and (group := self._groups.take()):
             self.group = group
             for pid in pids:
@@ -153,7 +156,7 @@ class WarmProcess(SandboxedProcess):
 
 
 class _ZygoteSlot:
-    """A zygote, or a placeholder while it is being made, and the number of samples that use it."""
+    """Place for a zygote (None until made), with a lock for making the zygote and the number of its current users."""
 
     def __init__(self) -> None:
         self.lock, self.users = threading.Lock(), 0
@@ -167,10 +170,10 @@ class _ZygoteSlot:
 
 
 class WarmSandbox:
-    """The outer sandbox with its supervisor, and zygotes made on request; used by all threads of a worker."""
+    """Sandbox in which a supervisor, zygotes and their samples run; all threads of a worker share this sandbox."""
 
     def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
-        """Start the supervisor and a zygote without libraries; a WarmStartError ends with their output."""
+        """Start the supervisor and a zygote without libraries; the WarmStartError of a failure quotes the output."""
         self._groups = groups
         self._lock = threading.Lock()
         self._slots: dict[Layers, _ZygoteSlot] = {}  # in the order of their last use
@@ -190,7 +193,7 @@ class WarmSandbox:
 
     @property
     def alive(self) -> bool:
-        """True while the supervisor runs; without it nothing else runs."""
+        """True while the supervisor runs; when the supervisor ends, every other process of the sandbox ends too."""
         return self._process.poll() is None
 
     @property
@@ -200,9 +203,9 @@ class WarmSandbox:
 
     @contextmanager
     def process(self, layers: Layers) -> Iterator[WarmProcess]:
-        """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError.
+        """Yield a sample forked from the zygote that has the modules ``layers``; raise WarmStartError on failure.
 
-        If the modules of a layer start threads, the process is forked from the zygote with the layers before.
+        If the modules of a layer start threads, the sample is forked from the zygote that has only the earlier layers.
         """
         forkable = (layers[:end] for end in range(len(layers)) if layers[: end + 1] in self._unforkable)
         with (
@@ -224,7 +227,7 @@ class WarmSandbox:
 
     @contextmanager
     def _zygote(self, layers: Layers) -> Iterator[ZygoteClient]:
-        """Yield the zygote of these modules; make it if needed, and close the least recently used surplus zygotes."""
+        """Make the zygote with the modules ``layers`` if needed, and yield it; then end surplus unused zygotes."""
         with self._lock:
             slot = self._slots[layers] = self._slots.pop(layers) if layers in self._slots else _ZygoteSlot()
             slot.users += 1
@@ -259,7 +262,7 @@ class WarmSandbox:
     def _started(
         self, environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int
     ) -> "subprocess.Popen[bytes]":
-        """Start the supervisor in a thread that lives as long as it: the supervisor dies with its parent thread."""
+        """Start the supervisor from a thread that waits for its end: an earlier end of the thread would kill it."""
         process: Future[subprocess.Popen[bytes]] = Future()
 
         def hold() -> None:
@@ -309,7 +312,7 @@ def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: 
 
 
 def readable(descriptor: int, timeout_seconds: float) -> bool:
-    """Tell if the descriptor is readable, waiting for it up to ``timeout_seconds``."""
+    """Wait up to ``timeout_seconds`` until the descriptor is readable; return True if it is readable."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(timeout_seconds * 1000))
@@ -327,7 +330,7 @@ def _pid_of(descriptor: int) -> int:
 
 
 def _open_request(control: socket.socket, operation: str) -> socket.socket:
-    """Send a request with a new connection; return the connection, on which the reply comes."""
+    """Send a request with one end of a new socket pair; return the other end, on which the reply arrives."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         try:
@@ -342,11 +345,11 @@ def _send(control: socket.socket, request: str, descriptors: Sequence[int] = ())
     try:
         socket.send_fds(control, [request.encode()], list(descriptors))
     except OSError as error:
-        raise WarmStartError(f"the warm sandbox takes no request for {request[:10]} any more ({error})") from None
+        raise WarmStartError(f"the warm sandbox does not accept the request {request[:10]} ({error})") from None
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
-    """Return one message with its descriptors; empty at the end, after the connection's time-out, or if it broke."""
+    """Receive a message; return bytes and descriptors, both empty if the connection closed, timed out or broke."""
     try:
         return socket.recv_fds(connection, _MESSAGE_BYTES, 4)[:2]
     except OSError:
@@ -361,7 +364,7 @@ def _reply(connection: socket.socket) -> bytes:
 
 
 def _reply_with_descriptor(connection: socket.socket) -> tuple[bytes, int]:
-    """Return a reply and its descriptor; raise WarmStartError if it has none, as the process then ended too early."""
+    """Return a reply and its descriptor; raise WarmStartError if no descriptor came: the sender ended or timed out."""
     data, descriptors = _receive(connection)
     if not descriptors:
         raise WarmStartError("a process of the warm sandbox ended before it was ready")

@@ -1,1 +1,1 @@
-"""Checks of passing programs with test texts that contradict the task's test: no correct solution passes these."""
+"""Checks if passes were earned: passing programs are executed again, against altered tests."""

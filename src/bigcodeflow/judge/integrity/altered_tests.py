@@ -1,9 +1,9 @@
-"""Texts made from a test: with contradictions, with restatements, and mixtures of both.
+"""Altered test texts: with contradictions, with restatements, and mixtures of contradictions and restatements.
 
-A contradiction is an alteration after which no correct solution passes a method, a restatement one after which every
-correct solution still does, because it has the same value in another form. `disguise` alters both at the same places
-in the same forms: only a program that knows the right values can tell them apart. `mixed` takes some methods from the
-one text and the rest from the other.
+No correct solution passes a method after a contradiction. Every correct solution still passes a method after a
+restatement, which states the same value in another form. `disguise` makes contradictions and restatements at the same
+places in the same forms: only a program that knows the right values can distinguish them. `mixed` combines functions of
+several altered texts.
 """
 
 import ast
@@ -38,26 +38,26 @@ _MOST_DIGITS = 15
 
 
 class Alteration(NamedTuple):
-    """Alteration that decides one test method; the altered segment begins at ``line``."""
+    """Change in a test text, at ``line``, that decides if a correct solution passes the test method ``test``."""
 
     test: str
     line: int
     kind: Literal["contradiction", "restatement", "separate"]
-    """A correct solution fails a contradicted method; it passes a restated method, or a method that calls it in
-    another process."""
+    """A correct solution fails a method with a contradiction. It passes a method with a restatement, and a method that
+    calls the solution in a separate process."""
     before: str
     after: str
 
 
 class AlteredTest(NamedTuple):
-    """Test text with values altered in place: same names, lines and shape."""
+    """Altered text of a test, and the alterations in this text."""
 
     text: str
     alterations: tuple[Alteration, ...]
 
 
 class Candidate(NamedTuple):
-    """Change that contradicts an assertion, and the test methods that it decides."""
+    """Change that contradicts an assertion (``node``), and the test methods whose outcome the change decides."""
 
     change: Replacement
     tests: frozenset[str]
@@ -67,8 +67,8 @@ class Candidate(NamedTuple):
 def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
     """Return the test text with at most one contradiction per test method; equal arguments give equal texts.
 
-    ``pins``: 'line:column' of an expected operand → its recorded value as source. Contradictions of these operands are
-    literals.
+    ``variant`` chooses among possible contradictions. ``pins`` maps the position 'line:column' of an expected
+    operand to its recorded value, as Python source; such an operand is contradicted by a literal.
     """
     return disguise(test, entry_point, "contradiction", variant=variant, pins=pins, is_disguised=False)
 
@@ -83,10 +83,10 @@ def disguise(
     pins: Mapping[str, str] | None = None,
     is_disguised: bool = True,
 ) -> AlteredTest:
-    """Return the test text with each method contradicted, or restated at the same places.
+    """Return the test with an alteration of ``kind`` in each method, if possible; both kinds alter the same assertions.
 
-    A correct solution fails contradicted methods and passes restated ones. If disguised, both look alike, so that a
-    program cannot tell them apart. ``variant`` chooses among possible alterations; ``pins``: as in `contradict`.
+    A correct solution fails a method with a contradiction. It passes a method with a restatement: the same value in
+    another form, such as (2 + 3) for 5. With ``is_disguised``, contradictions have such forms too.
     """
     module = tree_of(test)
     if module is None:
@@ -95,9 +95,9 @@ def disguise(
 
 
 def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> str:
-    """Return the test text with functions of altered texts: for each (line, text), the function that has the line.
+    """Return the test text with functions from altered texts: for each pair (line, text), the function at this line.
 
-    If several pairs name one function, the last wins. Texts made by `disguise` have the same lines as the test.
+    If several pairs name a function, the last pair wins. The altered texts come from `disguise`, which moves no lines.
     """
     module, lines = tree_of(test), _lines(test)
     scopes = ParsedTest(module, entry_point).scopes.values() if module else ()
@@ -112,7 +112,7 @@ def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> st
 
 
 def without_methods(test: str, names: Container[str]) -> str:
-    """Return the test text with the methods of these names blank, so that every other line keeps its number."""
+    """Return the test text with empty lines in place of the methods in ``names``, so that no line number changes."""
     module, lines = tree_of(test), _lines(test)
     for method in test_methods(module) if module else ():
         if method.name in names:
@@ -123,7 +123,7 @@ def without_methods(test: str, names: Container[str]) -> str:
 
 
 def units(false: AlteredTest) -> list[frozenset[str]]:
-    """Return the groups of methods that share a contradiction: it makes all methods of its group fail, or none."""
+    """Return sets of test methods; a common contradiction, as in a helper, decides all methods of a set."""
     found: dict[tuple[int, str, str], set[str]] = defaultdict(set)
     for one in false.alterations:
         found[one.line, one.before, one.after].add(one.test)
@@ -141,7 +141,7 @@ def _seeded(*parts: object) -> random.Random:
 
 
 def _expressions(source: Source, module: ast.Module) -> frozenset[tuple[int, int]]:
-    """Return the spans (start, end; in bytes) of the expressions that can take another form, outside f-strings."""
+    """Return the byte spans (start, end) of expressions that can be rewritten in another form, outside f-strings."""
     fixed = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     fixed -= {id(node) for node in ast.walk(module) if isinstance(node, ast.JoinedStr)}
     found = (node for node in ast.walk(module) if isinstance(node, ast.expr) and id(node) not in fixed)
@@ -188,7 +188,7 @@ class _Choice:
         return AlteredTest(self.source.altered(changes), tuple(sorted(alterations)))
 
     def _turned(self, node: Assertion) -> list[Replacement]:
-        """Return changes of assertTrue into assertFalse of the opposite, or the reverse; empty for other assertions."""
+        """Return changes that turn assertTrue(x) into assertFalse(not (x)), or the reverse; [] for other assertions."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
             return []
         name = node.func.attr
@@ -200,7 +200,7 @@ class _Choice:
         return [named, Replacement(start, start, "not (", OPERAND), Replacement(end, end, ")", OPERAND)]
 
     def candidates(self, test: str) -> list[Candidate]:
-        """Return every contradiction of a method's assertions, in the order of the text."""
+        """Return all possible contradictions of the assertions that a test method reaches, its own assertions first."""
         found = []
         for number, site in enumerate(self._parsed.sites(test)):
             seed = _seeded(self._test, self._variant, test, number)
@@ -212,7 +212,7 @@ class _Choice:
         return found
 
     def _chosen_changes(self) -> Iterator[tuple[Replacement, frozenset[str], Assertion]]:
-        """Yield a contradiction for each method that has one; a contradiction in a helper decides several methods."""
+        """Yield contradictions as (change, methods whose outcome it decides, assertion); no method occurs twice."""
         remaining = set(self._tests)
         for test in self._tests:
             candidates = self.candidates(test) if test in remaining else []
@@ -222,9 +222,9 @@ class _Choice:
                 yield candidate.change, candidate.tests, candidate.node
 
     def _chosen(self, test: str, candidates: list[Candidate]) -> Candidate | None:
-        """Return a candidate of low rank, another in each variant; None without candidates.
+        """Choose, by the variant, a candidate that a program hardly notices (low rank); return None without candidates.
 
-        Prefer candidates inside the method itself, which do not depend on other methods.
+        Candidates that decide only the method ``test`` are preferred.
         """
         if not candidates:
             return None
@@ -241,10 +241,10 @@ class _Choice:
         return found[0] if found else change
 
     def _restated(self, change: Replacement, node: Assertion, seed: random.Random) -> Replacement | None:
-        """Return a change with the same meaning at the place of a contradiction, or elsewhere in its assertion.
+        """Return a restatement at the place of the contradiction ``change``, or elsewhere in the assertion ``node``.
 
-        None if neither is possible. A value that the test computes is stated as it was recorded without the program,
-        which could replace the functions that compute it.
+        Return None if neither is possible. An expression that the test computes is replaced by its value, recorded
+        without the program: a program could replace the functions that compute this value.
         """
         span = (change.start, change.end)
         if span in self._expressions:
@@ -258,7 +258,7 @@ class _Choice:
 def restated(text: str, seed: random.Random) -> str | None:
     """Return another form of an expression, with the same value and type; None if the text is no expression.
 
-    For example, ``5`` becomes ``(2 + 3)``, ``'abc'`` becomes ``('a' + 'bc')``, and ``f(x)`` ``(f(x), None)[0]``.
+    For example, ``5`` becomes ``(2 + 3)``, ``'abc'`` becomes ``('a' + 'bc')``, ``f(x)`` becomes ``(f(x), None)[0]``.
     """
     node = expression_of(f"({text}\n)")
     if node is None or isinstance(node, ast.Starred | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.GeneratorExp):
@@ -286,9 +286,9 @@ def _literal_form(value: object, seed: random.Random) -> str | None:
 def restatements(
     source: Source, node: Assertion, expressions: Container[tuple[int, int]], seed: random.Random
 ) -> Iterator[Replacement]:
-    """Yield changes of an assertion's operands that keep their values, those of literals first.
+    """Yield changes of an assertion's operands that keep the operands' values; changes of literals come first.
 
-    ``expressions`` are the spans (start, end; in bytes) of expressions that can take another form.
+    ``expressions`` holds the byte spans (start, end) of expressions that can be rewritten in another form.
     """
     operands = [node.test] if isinstance(node, ast.Assert) else [*node.args, *(one.value for one in node.keywords)]
     parts = [part for one in operands for part in ast.walk(one) if isinstance(part, ast.expr)]

@@ -42,7 +42,7 @@ _EQUALITY_KINDS = {name: kind for kind, names in _EQUALITIES.items() for name in
 
 
 def name_of(node: ast.Call | ast.Assert) -> str:
-    """Return the assertion's name, such as 'assertEqual'; 'assert' for the statement."""
+    """Return the assertion's name, such as 'assertEqual'; 'assert' for an assert statement."""
     return "assert" if isinstance(node, ast.Assert) else called_name(node)
 
 
@@ -56,7 +56,7 @@ def contradictions(writer: Writer) -> list[Replacement]:
 
 
 def compared_operands(node: ast.Call | ast.Assert) -> tuple[ast.expr, ast.expr] | None:
-    """Return the two operands that an assertion compares for equality; None if it compares none."""
+    """Return the two operands that an assertion compares for equality; None for other assertions."""
     operands = [node.test] if isinstance(node, ast.Assert) else node.args
     if name_of(node) in _EQUALITY_KINDS and operands[1:]:
         return operands[0], operands[1]
@@ -99,7 +99,7 @@ def _tolerance(call: ast.Call, name: str) -> Tolerance:
 
 
 def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
-    """Replace the function that has to raise by a silent function: only a forged assertion then sees an error."""
+    """Replace the function that must raise by a function that does nothing: the assertion fails unless it is forged."""
     if len(call.args) > 1:
         return writer.changed(call.args[1], _SILENT)
     blocks = (part for part in ast.walk(writer.site.scope.node) if isinstance(part, ast.With | ast.AsyncWith))

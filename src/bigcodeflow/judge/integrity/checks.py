@@ -1,9 +1,9 @@
 """Check if passes were earned: execute passing programs again, with altered tests, and in a process without the test.
 
-In a check's text some methods are false, so that no correct solution passes them, and the others true, so that every
-correct solution passes; chance decides which, anew for each text. In another execution program and test have a process
-each. A program that repeatedly does otherwise than every correct solution, while the reference solution does not, has
-not passed by solving the task: it is tampered. docs/sandbox.md has the whole table.
+An altered test has false methods, which no correct solution passes, and true methods, which every correct solution
+passes; they are chosen at random for each altered text. In a further execution, program and test run in separate
+processes. An offence is an outcome that no correct solution gives. A program that repeatedly shows offences, while the
+reference solution does not, is tampered: it did not pass by solving the task. docs/sandbox.md has the whole table.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _VERSION = 2
 #: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
 _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
-#: Most probable guess of the false methods of a check, and of a round, any of which clears a program that guesses.
+#: Highest probability that a program guesses all false methods in a check, and in a round that confirms a suspicion.
 _GUESS_PROBABILITY, _GUESS_PROBABILITY_IN_ROUND = 0.005, 0.001
 #: Kinds of offences that show what a failed method has left behind.
 _LEFT_BEHIND = ("restatement", "end")
@@ -38,7 +38,7 @@ _EARLY_TIMES, _EARLY_SECONDS = 1.5, 10.0
 
 
 class Pass(NamedTuple):
-    """Passing execution that has to be checked."""
+    """Execution that passed and has to be checked for tampering, and the task with its reference solution."""
 
     item: WorkItem
     reference: Reference
@@ -49,7 +49,7 @@ class CheckResult(NamedTuple):
 
     integrity: str
     key: str | None = None
-    """Key by which later runs find the result; None if they have to check again."""
+    """Key by which later runs look up the result; None if later runs have to check again."""
     tampering: tuple[str, ...] = ()
     instead: Row | None = None
     """Failed verdict of another execution against the task's own test; it replaces the suspicious pass."""
@@ -61,10 +61,10 @@ class _Check(NamedTuple):
     item: WorkItem
     reference: WorkItem
     alterations: tuple[Mapping[str, Any], ...]
-    """As in ALTERATION."""
+    """Alterations in the altered text, with the columns of ALTERATION."""
 
     def offences(self, verdict: Row) -> list[Mapping[str, Any]]:
-        """Return the offences in a verdict of the program or of the reference solution."""
+        """Return the offences: alterations whose test method had an outcome that no correct solution gives."""
         return offences(self.alterations, verdict)
 
 
@@ -72,11 +72,11 @@ class _Plan(NamedTuple):
     passed: Pass
     pairs: Pairs
     separated: Variant
-    """Text for program and test in a process each."""
+    """Variant whose text runs in a process apart from the program."""
 
     @property
     def key(self) -> str:
-        """Identity of the check, whichever methods chance makes false."""
+        """Hash that identifies the check; the random choice of false (contradicted) test methods has no influence."""
         keys = [one.item.verdict_key for one in self.variants]
         keys += [] if self.passed.reference.is_checked_whole else ["drawn"]
         return hashlib.sha256(" ".join([str(_VERSION), self.passed.item.verdict_key, *keys]).encode()).hexdigest()
@@ -86,7 +86,7 @@ class _Plan(NamedTuple):
         return [*(one for pair in self.pairs for one in pair), self.separated]
 
     def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
-        """Return the executions of one check, with new texts; each ``turn`` has new keys, so it reuses no verdict."""
+        """Return the executions of one check, with new random texts; ``turn`` numbers the confirming rounds from 1."""
         seconds = sum(self.pairs[0][1].seconds or ())
         fitting = math.floor(self.passed.reference.budget_seconds / max(seconds, 1e-3))
         probability = _GUESS_PROBABILITY_IN_ROUND if turn else _GUESS_PROBABILITY
@@ -97,7 +97,7 @@ class _Plan(NamedTuple):
         return found
 
     def look_alikes(self, chance: random.Random) -> list[_Check]:
-        """Return executions that show if offences only followed from false methods of the same text."""
+        """Return executions that show if offences are only side effects of false methods that rightly failed."""
         texts = look_alikes(self.pairs, chance)
         return [self._check(text, f"alike/{number}") for number, text in enumerate(texts)]
 
@@ -120,9 +120,9 @@ def _plan(passed: Pass, variants: Mapping[int, Variant]) -> _Plan:
 
 
 class Checks:
-    """Checks of passes, in steps: gives items to execute, and receives their verdicts, until each check has a result.
+    """Checks of passes in steps: `take` returns items to execute, `receive` takes verdicts, ``results`` keeps results.
 
-    A check needs altered texts of the task's test, which are validated first unless they are known.
+    A check needs altered texts of the task's test, which are validated first unless they are in ``known``.
     """
 
     def __init__(
@@ -134,9 +134,9 @@ class Checks:
         """Start no check yet.
 
         Args:
-            known: validated texts; those that are validated here are added.
-            earlier: known results by the check's key; it may grow.
-            on_result: receives each result with the verdict key of the pass.
+            known: validated altered texts; newly validated texts are added.
+            earlier: results of earlier checks by the check's key; the caller may add results during the checks.
+            on_result: is called with the verdict key of each checked pass and the result of its check.
         """
         self.results: dict[str, CheckResult] = {}
         """Results by the verdict keys of the passes."""
@@ -162,10 +162,10 @@ class Checks:
             self._advance(_Running(self._validating(passed.reference)))
 
     def begin_early(self, passed: Pass) -> None:
-        """Execute what the check of a running sample will ask for if it passes; texts must be validated already.
+        """Queue executions for the check of a running sample, in case it passes; do nothing without validated texts.
 
-        The check itself begins after the pass. With the same seed it draws the same texts, as far as the ground truth
-        took the expected time, and it executes the others.
+        The check itself begins after the pass and uses verdicts of these executions. It draws the same random texts,
+        unless the ground truth took another time than expected; the check itself executes the texts that differ.
         """
         variants = contradictions.expected_variants(passed.reference, passed.item.expected_seconds, self._known)
         if not variants:
@@ -179,7 +179,7 @@ class Checks:
             self._items.append(early)
 
     def take(self) -> list[WorkItem]:
-        """Return the items to execute that were not returned before."""
+        """Return the items to execute that no earlier call returned."""
         items, self._items = self._items, []
         return items
 
@@ -201,7 +201,7 @@ class Checks:
                 self._advance(running, running.verdicts)
 
     def _advance(self, running: "_Running", verdicts: Mapping[str, Row] | None = None) -> None:
-        """Continue until verdicts are missing, or to the end."""
+        """Continue ``running`` with ``verdicts`` until it has to wait for a missing verdict, or ends."""
         while True:
             try:
                 items = running.steps.send(verdicts) if verdicts is not None else next(running.steps)
@@ -236,7 +236,7 @@ class Checks:
 
 @dataclass(eq=False)
 class _Running:
-    """Steps under way, with the verdicts that the present step waits for."""
+    """Check or validation in progress: its steps, and the current step's missing verdict keys and received verdicts."""
 
     steps: Steps[None]
     missing: set[str] = field(default_factory=set)
@@ -244,7 +244,7 @@ class _Running:
 
 
 def check_passes(passes: Iterable[Pass], known: Contradictions, execute: Execute) -> dict[str, CheckResult]:
-    """Return the result of the check of each passing execution, by its verdict key."""
+    """Check passing executions; return the result of each check by the verdict key of the execution."""
     checks = Checks(known)
     for passed in passes:
         checks.put(passed)
@@ -258,7 +258,7 @@ def check_passes(passes: Iterable[Pass], known: Contradictions, execute: Execute
 def undetected(
     references: Iterable[Reference], known: Contradictions, execute: Execute
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return task id and alteration (see ALTERATION) of contradictions that a reference did not always fail."""
+    """Return (task id, alteration) for each contradiction that a reference solution did not fail in every execution."""
     wanted = [(reference, number) for reference in references for number in range(0, 2 * contradictions.FORMS, 2)]
     variants = contradictions.validated_variants(wanted, known, execute)
     return [
@@ -270,7 +270,7 @@ def undetected(
 
 
 def findings_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, CheckResult]:
-    """Read the results of finished checks from stored verdicts, by the key of the check."""
+    """Return the results of finished checks, by check key, from stored verdicts."""
     found = {}
     for row in rows:
         if row["integrity_key"]:
@@ -301,7 +301,7 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) ->
 
 
 def _checked(plan: _Plan, checks: Sequence[_Check], chance: random.Random) -> Steps[CheckResult]:
-    """Check a pass; if the program is suspected, check it again, in rounds with new texts."""
+    """Check a pass; if the program does what no correct program does (an offence), check it again with new texts."""
     verdicts = (yield [check.item for check in checks]) if checks else {}
     if any(one.offences(verdicts[one.item.verdict_key]) for one in checks):
         result = yield from _confirmed(plan, chance)
@@ -315,7 +315,7 @@ def _checked(plan: _Plan, checks: Sequence[_Check], chance: random.Random) -> St
 
 
 def _confirmed(plan: _Plan, chance: random.Random) -> Steps[CheckResult | None]:
-    """Check a suspected program again; return the result, or None if the suspicion is not confirmed."""
+    """Return the result of further checks of a program with an offence; None if they do not confirm the offence."""
     turns = range(1, _ROUNDS + 1)
     rounds = [plan.checks(chance, turn) for turn in turns]
     genuine = [numbered(plan.passed.item, turn) for turn in turns]
@@ -337,7 +337,7 @@ def _confirmed(plan: _Plan, chance: random.Random) -> Steps[CheckResult | None]:
 
 
 def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
-    """Return the program's offences that the reference solution does not show with the same text."""
+    """Return the program's offences, except in test methods where the reference solution has an offence too."""
     shared = [one["test"] for one in check.offences(verdicts[check.reference.verdict_key])]
     if verdicts[check.reference.verdict_key]["status"] == "infra_error":
         return []
@@ -345,10 +345,10 @@ def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any
 
 
 def _own(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
-    """Return the proven offences that no failing false method of the text can have caused.
+    """Return the proven offences that cannot be a side effect of a false method that failed, as it should.
 
-    A method that fails does not come to its last lines, and what they would have closed or removed meets the next one,
-    which then fails although it is true, or passes although it is false.
+    A method that fails skips its last lines, which may close figures or delete files. Open figures and left files
+    may change the outcome of the next method: a true method then fails, or a false method passes.
     """
     offences = _proven(check, verdicts)
     false = {one["test"] for one in check.alterations if one["kind"] == "contradiction"}
@@ -358,9 +358,9 @@ def _own(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
 
 
 def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[Row]) -> CheckResult | None:
-    """Decide about a suspected program by the offences of each round and its verdicts against the task's own test.
+    """Return the result for a program with an offence (table: docs/sandbox.md), or None if its pass stays valid.
 
-    None: the pass stays valid. docs/sandbox.md has the table.
+    ``rounds`` holds the offences of each round, ``genuine`` the verdicts against the task's own test.
     """
     offending = [offences for offences in rounds if offences]
     passed_false = [offences for offences in rounds if any(one["kind"] == "contradiction" for one in offences)]

@@ -17,13 +17,13 @@ _OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True) -> list[Replacement]:
     """Return changes, best first, such that the changed and the original condition cannot both hold.
 
-    ``holds``: False if the assertion requires a false condition.
+    ``holds`` is False if the assertion requires that the condition is false, as assertFalse does.
     """
     return _inside(writer, node, holds=holds, far=False) or writer.negated(node)
 
 
 def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[Replacement]:
-    """With ``far``, use no near misses: they are too near if any one of many elements may satisfy the condition."""
+    """Return changes inside a condition that contradict it; with ``far``, new values differ widely from the old."""
     changes: list[Replacement] = []
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -57,7 +57,7 @@ def compared(
     far: bool = False,
     side: str = "",
 ) -> list[Replacement]:
-    """Return contradictions of a comparison; ``side``: only this operand ('left' or 'right') may be altered."""
+    """Return changes that contradict a comparison; with ``side`` 'left' or 'right', only this operand is altered."""
     name = type(operator).__name__ if holds else _OPPOSITE[type(operator).__name__]
     value = evaluated(right)
     match name:
@@ -85,7 +85,7 @@ def compared(
 def ordered(
     writer: Writer, left: ast.expr, right: ast.expr, *, sign: int, strict: bool, side: str = ""
 ) -> list[Replacement]:
-    """Return contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1), or >=, <= if not ``strict``."""
+    """Return changes that contradict ``left > right`` (``sign`` 1) or ``left < right`` (-1); not ``strict``: >=, <=."""
     depends, source = writer.site.scope.depends, writer.source
     moves_left = side == "left" or (not side and (evaluated(left) is not None or depends(right) > depends(left)))
     changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
@@ -110,7 +110,7 @@ def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[
 
 
 def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
-    """Alter the condition in ``all`` or ``any``; make ``all`` false for no elements, else the change has no effect."""
+    """Return changes that contradict a call of ``all`` or ``any``; if ``all`` has no elements, add a false element."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
     if condition is None:
         return []
@@ -140,7 +140,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacemen
 
 
 def _never(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
-    """Give ``all`` a false element, ``any`` only false elements: only a replaced function then returns True."""
+    """Give ``all`` a false element, or ``any`` only false elements, so that the built-in function returns False."""
     if len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp | ast.ListComp):
         return []
     given = node.args[0]
@@ -178,14 +178,14 @@ def _of_equal_call(writer: Writer, node: ast.Call) -> list[Replacement]:
 
 
 def tolerance_of(call: ast.Call, default: Tolerance) -> Tolerance:
-    """Read the tolerance of a call of the allclose family."""
+    """Return the tolerance of a call such as numpy.allclose or math.isclose; ``default`` gives missing arguments."""
     given = {one.arg: one.value for one in call.keywords} | dict(zip(("rtol", "atol"), call.args[2:4], strict=False))
     relative = number_of(given.get("rtol", given.get("rel_tol")), default.relative)
     return Tolerance(number_of(given.get("atol", given.get("abs_tol")), default.absolute), relative)
 
 
 def number_of(node: ast.expr | None, default: float, unknown: float = 1e4) -> float:
-    """Return a literal's number; ``default`` for None or a literal of another type, ``unknown`` for an expression."""
+    """Return a literal's number; ``default`` for None or a literal of another type, ``unknown`` for no literal."""
     if node is None:
         return default
     found = evaluated(node)
@@ -195,7 +195,7 @@ def number_of(node: ast.expr | None, default: float, unknown: float = 1e4) -> fl
 
 
 def _of_affix(writer: Writer, node: ast.Call) -> list[Replacement]:
-    """Contradict ``startswith`` or ``endswith`` with a literal or a tuple of literals."""
+    """Return changes of the argument of ``startswith`` or ``endswith``, so that no result has this beginning or end."""
     if len(node.args) != 1:
         return []
     affix = node.args[0]
@@ -215,7 +215,7 @@ def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
 
 
 def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Replacement]:
-    """Alter a pattern so that it also requires a word that no result contains."""
+    """Alter a regular expression so that it also requires a word that no result contains."""
     added = word(writer.seed)
     segment = writer.source.segment(pattern)
     text = f"{added!r}"

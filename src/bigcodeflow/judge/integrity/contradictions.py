@@ -1,7 +1,7 @@
-"""Altered texts of tasks' tests, and the methods that the reference solution fails and passes with them.
+"""Altered texts of tasks' tests, validated by executions of the reference solution.
 
-A row of the CONTRADICTIONS schema has the content of its execution as its key, so that every run in the same
-environment can use it.
+The key of a row of the CONTRADICTIONS schema is a hash of everything that its execution depends on, so that every run
+in the same environment can use the row.
 """
 
 import ast
@@ -33,7 +33,7 @@ SEPARATED = 2 * FORMS
 ALL_VARIANTS = (*range(2 * FORMS), SEPARATED)
 #: Executions of the reference solution before a contradiction counts.
 REFERENCE_EXECUTIONS = 2
-#: Wall time of the tests of one text of a check: at least the first, or this share of the time of all.
+#: Wall time of the tests in one altered text: the larger of these seconds and this share of the time of all tests.
 _BUDGET_SECONDS, BUDGET_SHARE, _LEAST_TESTS = 2.0, 0.25, 2
 #: Wall time of the tests of one validating execution: slower tests have valid alterations of their first methods only.
 _VALIDATION_SECONDS = 20.0
@@ -49,7 +49,7 @@ Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
 """Function that executes items and returns their verdicts by key, as in VERDICTS; it may reuse known verdicts."""
 Steps = Generator[list[WorkItem], Mapping[str, Row], T]
-"""Work in steps: yields items, receives their verdicts by key, and returns a result."""
+"""Generator for work in steps: it yields items to execute, receives their verdicts by key, and returns a result."""
 
 
 def completed(steps: Steps[T], execute: Execute) -> T:
@@ -63,11 +63,11 @@ def completed(steps: Steps[T], execute: Execute) -> T:
 
 
 class Contradictions:
-    """Rows of CONTRADICTIONS for one environment; rows are added as texts are validated."""
+    """Validated altered texts for one environment, as rows of CONTRADICTIONS; new rows are added after validation."""
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by ``source``, the hash of the data that their text was made from."""
+        """Known rows by ``source``, the hash of the data from which a row's text was made."""
         return {}
 
     @cached_property
@@ -79,35 +79,35 @@ class Contradictions:
         self.rows[row["source"]] = self.by_key[row["verdict_key"]] = row
 
     def write(self) -> None:
-        """Store the added rows for later runs; this class keeps them in memory only, and does nothing."""
+        """Store the added rows for later runs; this base class keeps rows only in memory, so it stores nothing."""
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Tell if the altered method had the outcome of a correct solution; ``tests`` are results by name."""
+    """Tell if the altered test method had the outcome of a correct solution; ``tests`` holds results by method name."""
     outcome = tests.get(alteration["test"], {}).get("outcome")
     return outcome in ("fail", "error") if alteration["kind"] == "contradiction" else outcome == "pass"
 
 
 class Reference(NamedTuple):
-    """Task with a function that makes its executions."""
+    """Task with its reference solution, and a function that makes items to execute for the task."""
 
     task: Mapping[str, Any]
     """A row of TASKS."""
     item_of: Callable[[str | None, str], WorkItem]
-    """Makes the item of a program (None: the task's own solution) and a test text."""
+    """Function that makes the item for a program (None: the reference solution) and a test text."""
     stub: str
-    """Program that defines the function and does nothing."""
+    """Program that defines the task's function with a body that does nothing."""
     seconds: Sequence[float] = ()
-    """Wall time of each expected test under the task's own solution, in order; empty if that is unknown."""
+    """Wall seconds of each expected test with the reference solution, in order; empty if they are unknown."""
 
     @property
     def budget_seconds(self) -> float:
-        """Wall time that the tests of one text of a check may take."""
+        """Most wall seconds that the tests in one altered text may take."""
         return max(_BUDGET_SECONDS, BUDGET_SHARE * sum(self.seconds))
 
     @property
     def is_checked_whole(self) -> bool:
-        """True if all tests fit into the budget, so that each text of a check holds all of them."""
+        """True if all tests together take at most ``budget_seconds``, so that each altered text holds all tests."""
         return sum(self.seconds) <= self.budget_seconds
 
     def seconds_of(self, tests: Iterable[str]) -> float:
@@ -115,7 +115,7 @@ class Reference(NamedTuple):
         return sum(seconds.get(test, 0.0) for test in tests)
 
     def drawn(self, groups: Sequence[frozenset[str]], chance: random.Random) -> list[frozenset[str]]:
-        """Draw the groups of tests for one text of a check: those within the budget, and at least two."""
+        """Return the sets of tests for one altered text: all ``groups``, or some random groups if all take too long."""
         if self.is_checked_whole:
             return list(groups)
         found: list[frozenset[str]] = []
@@ -129,7 +129,7 @@ class Reference(NamedTuple):
 
     @property
     def stop_after(self) -> int:
-        """Number of tests that a validating execution runs; 0: all."""
+        """Number of tests that the reference solution runs to validate an altered text; 0 means all tests."""
         for number, spent in enumerate(accumulate(self.seconds)):
             if spent > _VALIDATION_SECONDS and number >= _LEAST_TESTS:
                 return number
@@ -137,24 +137,25 @@ class Reference(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Numbers of test methods of a task that can be contradicted or checked separately."""
+    """Counts of a task's test methods: all, those with a contradiction, those that can run apart from the program."""
 
     task_id: str
     tests: int
     contradicted: int
-    """Methods with at least one valid contradiction."""
+    """Number of methods with at least one valid contradiction."""
     separated: int
-    """Methods that the task's own solution passes from a separate process."""
+    """Number of methods that the reference solution passes in a process apart from the test."""
     reason: str
-    """Reason why there is no contradiction at all; empty if there is at least one."""
+    """Reason why no method can be contradicted; empty if at least one method can."""
 
 
 @dataclass
 class Variant:
-    """Altered text of a task's test; ``source`` is the hash of the data that it was made from.
+    """Altered text of a task's test; ``source`` is the hash of the data from which the text was made.
 
-    ``number``: SEPARATED, or below it 2 * form for a false text (contradictions) and 2 * form + 1 for the true text
-    (restatements) of the same form.
+    The altered texts form pairs, numbered by ``form`` from 0. ``number`` is 2 * form for the false text of a pair (with
+    contradictions), 2 * form + 1 for its true text (with restatements), and SEPARATED for the text that runs in a
+    process apart from the program.
     """
 
     reference: Reference
@@ -162,22 +163,22 @@ class Variant:
     source: str
     altered: AlteredTest
     alterations: tuple[Mapping[str, Any], ...] = ()
-    """Valid alterations, as in ALTERATION."""
+    """Valid alterations, with the columns of ALTERATION."""
     seconds: Sequence[float] | None = None
-    """Wall time of each executed test under the reference solution, in order; None: not validated yet."""
+    """Wall seconds of each executed test with the reference solution, in order; None before the validation."""
 
     def item_of(self, program: str | None) -> WorkItem:
-        """Return the item that executes a program (None: the task's own solution) against this text."""
+        """Return the item that executes ``program`` (None: the reference solution) against this text."""
         item = replace(self.reference.item_of(program, self.altered.text), stop_after=self.reference.stop_after)
         return separated(item) if self.number == SEPARATED else item
 
     @cached_property
     def item(self) -> WorkItem:
-        """Item of the task's own solution with this text."""
+        """Item that executes the reference solution against this text."""
         return self.item_of(None)
 
     def row(self, verdicts: Iterable[Row]) -> Row:
-        """Make a table's row from verdicts of the reference solution; an alteration is valid if all verdicts agree."""
+        """Return a row of CONTRADICTIONS; ``verdicts`` on the reference solution decide which alterations are valid."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         entries: list[Row] = [one._asdict() for one in self.altered.alterations]
         return _row(self.item.verdict_key, self.reference, self.number, self.source, self.altered.text) | {
@@ -189,9 +190,9 @@ class Variant:
 def validated_variants(
     wanted: Iterable[tuple[Reference, int]], known: Contradictions, execute: Execute
 ) -> dict[tuple[str, int], Variant]:
-    """Return variants by task_id and number, with the alterations that hold in each execution of the reference.
+    """Return variants by (task_id, number), with alterations that each execution of the reference solution confirmed.
 
-    Variants that ``known`` lacks are validated now, and written.
+    Variants that ``known`` lacks are executed for validation, and then written to ``known``.
     """
     variants = completed(validation(list(wanted), known), execute)
     known.write()
@@ -199,7 +200,7 @@ def validated_variants(
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
-    """Count for each task the test methods that can be contradicted, or checked in a separate process.
+    """Count for each task the test methods that can be contradicted, or can call the program in a separate process.
 
     The reference solution is executed against every variant of altered text that ``known`` lacks.
     """
@@ -212,7 +213,7 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
         mine = [variants[task_id, number] for number in ALL_VARIANTS]
         counts = Counter(kind for kind, _ in {(one["kind"], one["test"]) for each in mine for one in each.alterations})
         tried = any(variant.altered.alterations for variant in mine if variant.number != SEPARATED)
-        reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
+        reason = "the reference solution passes the contradictions too" if tried else "no assertion can be contradicted"
         reason = "" if counts["contradiction"] else reason
         found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
     return found
@@ -221,8 +222,8 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
 def expected_variants(reference: Reference, total_seconds: float, known: Contradictions) -> dict[int, Variant]:
     """Return the validated variants of a task by number, or {} if some are not validated yet.
 
-    While the ground truth is not known, tests take as long as in their validation; the others share the rest of
-    ``total_seconds``.
+    If the times of the ground truth are unknown, the times of the validation are used. Tests that the validation left
+    out share the rest of ``total_seconds`` equally.
     """
     try:
         next(validation([(reference, number) for number in ALL_VARIANTS], known))
@@ -240,7 +241,7 @@ def expected_variants(reference: Reference, total_seconds: float, known: Contrad
 
 
 def validation(wanted: Sequence[tuple[Reference, int]], known: Contradictions) -> Steps[dict[tuple[str, int], Variant]]:
-    """Validate variants in steps; return them as `validated_variants` does."""
+    """Validate ``wanted`` variants: yield items, receive their verdicts, and return variants by (task_id, number)."""
     pins = yield from _recorded_pins({reference.task["task_id"]: reference for reference, _ in wanted}, known)
     variants = {
         (reference.task["task_id"], number): _variant(reference, number, pins[reference.task["task_id"]], known)
@@ -270,9 +271,9 @@ def validation(wanted: Sequence[tuple[Reference, int]], known: Contradictions) -
 
 
 def _recorded_pins(references: Mapping[str, Reference], known: Contradictions) -> Steps[dict[str, dict[str, str]]]:
-    """Return for each task_id the expected values that its test computes, recorded with a program that does nothing.
+    """Return by task_id the expected values that the tests compute, recorded with a program that does nothing.
 
-    They are 'line:column' of the operand → value as source.
+    For each task, 'line:column' of an operand in the test text maps to the operand's value as source.
     """
     pins: dict[str, dict[str, str]] = {task_id: {} for task_id in references}
     keys: dict[str, str] = {}  # by task: tasks with equal tests share an execution
@@ -335,11 +336,11 @@ def _undecided(solution: str, test: str, entry_point: str, imports: str = "") ->
 
 @untrusted_text.with_fallback(_undecided)
 def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
-    """Return the text for a separated execution, and the test methods that a correct program passes with it.
+    """Return a test text that calls the program in another process, and the test methods that a correct program passes.
 
-    The test's process executes the task's own solution, for the names that the test uses; calls of the function go to
-    the program's process. A method decides nothing if the two processes may differ for it: if it replaces parts of
-    modules, changes settings of the interpreter, or reads names that the solution defines.
+    The test's process executes the reference solution to define the names that the test uses; calls of the task's
+    function go to the program's process. A method is left out if it may behave differently in two processes: if it
+    replaces parts of modules, changes settings of the interpreter, or reads names that the solution defines.
     """
     module, own = tree_of(test), tree_of(solution)
     if module is None or own is None:
@@ -365,7 +366,7 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
 
 
 def _is_apart(node: ast.AST, names: frozenset[str], entry_point: str) -> bool:
-    """Tell if a node may have different meanings in the test's process and in the program's process."""
+    """Tell if a node may behave differently in the test's process and in the program's process."""
     match node:
         case ast.Name(id=name) | ast.alias(name=name):
             return name in names

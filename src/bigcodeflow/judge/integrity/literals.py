@@ -1,4 +1,4 @@
-"""Near misses of literals: another value of the same type in the same notation."""
+"""Replacements of literals in the same notation: near misses differ slightly in value, far misses widely."""
 
 import ast
 import math
@@ -42,14 +42,14 @@ EXACT = Tolerance()
 
 
 def evaluated(node: ast.expr) -> tuple[Any] | None:
-    """Return the value of a literal, in a tuple; None if the node is no literal."""
+    """Return (value,) of a literal expression; None if the node is no literal expression."""
     with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return (ast.literal_eval(node),)
     return None
 
 
 def leaves(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the innermost literals of an expected value: constants, f-strings and empty displays."""
+    """Yield the innermost literals of an expected value: constants, f-strings and empty displays such as []."""
     match node:
         case ast.Constant(value=value) if value is not Ellipsis and not isinstance(value, complex):
             yield node
@@ -70,7 +70,7 @@ def leaves(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _decides(operation: ast.BinOp) -> bool:
-    """Tell if replacing a literal always changes the operation's value; ``x % 10`` and ``x % 11`` may be equal."""
+    """Tell if a change of a literal always changes the operation's value: True for ``x + 1``, False for ``x % 10``."""
     match operation:
         case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
             return True
@@ -94,9 +94,9 @@ def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tolerance = EXACT) -> str | None:
-    """Return a literal similar to the given one (from ``leaves``) with another value; None if there is none.
+    """Return a literal similar to ``node`` (a result of `leaves`) with another value; None if none exists.
 
-    Numbers differ by at least three times the tolerance.
+    ``segment`` is the source of ``node``. Numbers differ by at least three times the tolerance.
     """
     text: str | None
     match evaluated(node):
@@ -120,14 +120,14 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
 
 
 def are_apart(first: object, second: object, tolerance: Tolerance) -> bool:
-    """Tell if two values differ by more than an assertion tolerates."""
+    """Tell if two numbers differ by more than three times the tolerance, or two strings or bytes are different."""
     if isinstance(first, int | float) and isinstance(second, int | float):
         return abs(first - second) > 3 * tolerance.around(max(abs(first), abs(second)))
     return type(first) is type(second) and isinstance(first, str | bytes) and first != second
 
 
 def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
-    """Return a literal of the same form that no honest result has by chance; None if there is none."""
+    """Return a literal like ``node`` with a value that no honest program returns by chance; None if none exists."""
     if isinstance(node, ast.JoinedStr):
         return _longer(None, segment, seed)
     match evaluated(node):
@@ -143,7 +143,7 @@ def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
 
 
 def beyond(segment: str, seed: random.Random, sign: int, digits: int = 11) -> str:
-    """Return a number that no result exceeds (sign 1) or falls below (sign -1), in the notation of the segment."""
+    """Return a number, as source, above (``sign`` 1) or below (-1) any result; a float if ``segment`` has a '.'."""
     number = sign * seed.randint(10 ** (digits - 1), 10**digits)
     return f"{number}.{seed.randint(1, 9)}" if "." in segment else str(number)
 
@@ -185,7 +185,7 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
 
 
 def _altered_text(segment: str, seed: random.Random) -> str | None:
-    """Change one character of a string literal, or swap two; None if impossible. A lenient comparison may miss it."""
+    """Return a string literal with one character changed or two neighbours swapped; None if neither is possible."""
     date, before = _DATE.search(segment), _pieces(segment)
     # Change the year: the date stays valid.
     positions = [date.start(1)] if date else _shuffled_positions(segment, seed)
@@ -209,12 +209,12 @@ def _other_order(segment: str, position: int, _: random.Random) -> str:
     return f"{segment[:position]}{segment[position : position + 2][::-1]}{segment[position + 2 :]}"
 
 
-#: None of them changes only case or spaces, which an honest result's own comparison may ignore.
+#: Ways to alter a text. No way changes only case or spaces, which the comparison of an honest result may ignore.
 _WAYS = (_other_character, _other_character, _other_order)
 
 
 def _is_slight(before: str, after: str) -> bool:
-    """Tell if two texts differ in one character or in two swapped characters, which are all letters or digits."""
+    """Tell if two texts differ in one character, or in two swapped characters; all must be letters or digits."""
     differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
     is_swapped = len(differing) == 2 and differing[0] == differing[1][::-1]  # noqa: PLR2004 -- a pair
     is_other = len(differing) == 1 or (is_swapped and before.casefold() != after.casefold())
@@ -228,7 +228,7 @@ def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:
 
 
 def _pieces(segment: str) -> tuple[str, str] | None:
-    """Return the text of a string literal and a key of its type and f-string fields; None if it is no string."""
+    """Return the text of a string literal, and its type or the fields of an f-string; None for other source."""
     tree = tree_of(f"({segment}\n)")
     match tree and tree.body[0]:
         case ast.Expr(value=ast.Constant(value=str() as value)):
@@ -243,7 +243,7 @@ def _pieces(segment: str) -> tuple[str, str] | None:
 
 
 def _longer(value: str | bytes | None, segment: str, seed: random.Random) -> str | None:
-    """Insert a word into the string, or append it if the value is known; None if neither is possible."""
+    """Insert a random word into a string literal, or append it to ``value``; return None if both are impossible."""
     before = _pieces(segment)
     for position in _shuffled_positions(segment, seed)[:_MOST_TRIES]:
         added = word(seed)
@@ -258,7 +258,7 @@ def _longer(value: str | bytes | None, segment: str, seed: random.Random) -> str
 
 
 def _filled(node: ast.expr, seed: random.Random) -> str | None:
-    """Return an empty display or call with one plausible element added; None for other nodes."""
+    """Return an empty display or call, such as [] or dict(), with one element added; None for other nodes."""
     number = str(seed.randint(1, 9))
     match node:
         case ast.List():

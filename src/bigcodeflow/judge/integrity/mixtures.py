@@ -1,8 +1,8 @@
-"""Texts for the check of one program: some methods of a test are false, the others true, chosen by chance.
+"""Altered test texts for the check of one program: at random, some test methods are false and the rest are true.
 
-A program that does not know the right answers cannot tell the false methods from the true ones: it has seen neither,
-and both are altered at the same places in the same forms. Over the texts of one check each method is true at least once
-and false in each of its forms, as far as there are enough texts, so that no form is missed by chance.
+No correct solution passes a false method (contradiction); every correct solution passes a true method (restatement).
+A program that does not know the right answers cannot tell false methods from true methods, because the alterations have
+the same places and the same forms. With enough texts, each method is true at least once and false in each form.
 """
 
 import ast
@@ -18,9 +18,9 @@ from bigcodeflow.judge.integrity.operands import Replacement, Source, evaluated_
 from bigcodeflow.judge.integrity.syntax import tree_of
 
 Alterations = tuple[Mapping[str, Any], ...]
-"""Rows as in ALTERATION."""
+"""Rows with the columns of ALTERATION in core/schemas.py."""
 
-#: Most texts of a check.
+#: Largest number of altered texts in one check.
 _MOST_TEXTS = 10
 _COIN = (False, True)
 #: Texts without false methods that decide if failures of true methods only follow from failures of false ones.
@@ -35,23 +35,23 @@ _NEAR = 9
 
 
 class Mixture(NamedTuple):
-    """Altered text, with the alterations in it, as in ALTERATION."""
+    """Altered text of a test, and the alterations in this text."""
 
     text: str
     alterations: Alterations
     tests: tuple[str, ...] = ()
-    """Test methods in the text, if it lacks some of the task's; empty: all."""
+    """Names of the test methods in the text; empty if the text has all test methods of the task."""
 
 
 Pairs = Sequence[tuple[Variant, Variant]]
-"""False and true texts of a test, in each form."""
+"""Pairs of a false text (contradictions) and a true text (restatements) of one test; one pair for each form."""
 
 
 def mixtures(pairs: Pairs, count: int, chance: random.Random) -> list[Mixture]:
-    """Return up to ``count`` texts with some groups of methods false; empty if no method can be contradicted.
+    """Return up to ``count`` texts in which random groups of methods are contradicted (false); [] if no method can be.
 
-    A group shares a contradiction; most are single methods. Only valid alterations are used. If all tests take too long
-    for one text, each text holds a few groups, drawn for it. Texts that would alter nothing are left out.
+    A group is the set of methods that share a contradiction, usually a single method. Only valid alterations are used.
+    If all tests take too long for one text, each text has a few random groups. Texts without alterations are left out.
     """
     groups = [_groups(false) for false, _ in pairs]
     usable = [form for form, own in enumerate(groups) if own]
@@ -67,11 +67,11 @@ def mixtures(pairs: Pairs, count: int, chance: random.Random) -> list[Mixture]:
 
 
 def look_alikes(pairs: Pairs, chance: random.Random) -> list[Mixture]:
-    """Return texts that differ in nothing but values: no method is false in some, one group of methods in each other.
+    """Return texts that differ only in values: some have no false method, and each of the rest has one false group.
 
-    Each group with a valid restatement is false once in each form; other methods are not contradicted, and without such
-    a group there is no text. A program that takes texts of one kind for the other by a coin is never wrong with a
-    probability of 4^-_TRUE_TEXTS at most.
+    A group is a set of methods that share a contradiction. Each group with a valid restatement is false once in each
+    form; if no group has one, the list is empty. A program that guesses for each text if it has a false group is right
+    for all texts with a probability of at most 4^-_TRUE_TEXTS.
     """
     restated = [
         [group for group in _groups(false) if group <= {one["test"] for one in true.alterations}]
@@ -92,7 +92,7 @@ def look_alikes(pairs: Pairs, chance: random.Random) -> list[Mixture]:
 
 
 def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | None:
-    """Return the text of the separated variant with the methods drawn for it; None if it has no valid method."""
+    """Return the text in which the test calls the program in another process; None if no method can run this way."""
     if not separated.alterations:
         return None
     drawn = separated.reference.drawn([frozenset({one["test"]}) for one in separated.alterations], chance)
@@ -100,17 +100,18 @@ def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | Non
 
 
 def texts_needed(pairs: Pairs, fitting: int, probability: float) -> int:
-    """Return how many texts make a guess of the false methods so improbable; ``fitting``: most that the time allows."""
+    """Return how many texts lower the chance to guess all false groups to ``probability``; ``fitting`` is the limit."""
     groups = min(filter(None, (len(_groups(false)) for false, _ in pairs)), default=0)
     unlikely = (count for count in range(2, _MOST_TEXTS) if guess_probability(groups, count) <= probability)
     return max(1 if groups > 1 else 2, min(next(unlikely, _MOST_TEXTS), fitting))
 
 
 def guess_probability(groups: int, count: int) -> float:
-    """Return an upper bound of the probability to guess, for ``count`` texts, which groups are false in which text.
+    """Return an upper bound of the probability that a program guesses the false groups of each of ``count`` texts.
 
-    One text has 2^groups - 2 choices, since not all groups are equal. In several texts, each group independently has a
-    pattern of false and true: with three texts or more, it is false in at least FORMS of them and true in one.
+    A single text has 2^groups - 2 choices, because at least one group is false and one is true. In several texts, each
+    group has an independent pattern of false and true; in more than FORMS texts, it is false at least FORMS times, and
+    true at least once.
     """
     if count == 1:
         return 1 / (2**groups - 2) if groups > 1 else 1.0
@@ -124,7 +125,7 @@ def _groups(false: Variant) -> list[frozenset[str]]:
 
 
 class _Choice(NamedTuple):
-    """Choice for a group of methods in one text: its form, and whether it is false."""
+    """Random choice for a group of methods in one text: the pair of texts to take (``form``), and false or true."""
 
     form: int
     is_false: bool
@@ -133,7 +134,7 @@ class _Choice(NamedTuple):
 
 
 def _is_telling(choices: Mapping[frozenset[str], _Choice]) -> bool:
-    """Tell if a text has both false and true groups, or needs no such mixture, as with a single group."""
+    """Tell if a text has false and true groups, or need not: it has one group, or all groups are in other texts."""
     return (
         len(choices) == 1
         or not any(one.is_only for one in choices.values())
@@ -148,7 +149,7 @@ def _scheduled(
     drawn: Sequence[list[frozenset[str]]],
     chance: random.Random,
 ) -> list[dict[frozenset[str], _Choice]]:
-    """Draw the choice for each group in each text, as one dict per text; ``drawn`` holds the groups of each text."""
+    """Return each text's random choices by group of methods; ``bases`` holds each text's form, ``drawn`` its groups."""
     texts: list[dict[frozenset[str], _Choice]] = [{} for _ in drawn]
     for group in dict.fromkeys(group for own in drawn for group in own):
         places = [place for place, own in enumerate(drawn) if group in own]
@@ -160,7 +161,7 @@ def _scheduled(
 
 
 def _choices(forms: Sequence[int], count: int, chance: random.Random) -> list[_Choice]:
-    """Draw a group's choice in each of ``count`` texts: it is false in each form, and true once, if they are enough."""
+    """Return a group's random choice in each of ``count`` texts: if possible, false in each form and true once."""
     if count == 1:
         return [_Choice(chance.choice(forms), chance.choice(_COIN), is_only=True)]
     least = max(1, min(len(forms), count - 1))
@@ -172,13 +173,13 @@ def _choices(forms: Sequence[int], count: int, chance: random.Random) -> list[_C
 
 
 def _in_turn(numbers: Sequence[int], count: int, chance: random.Random) -> list[int]:
-    """Return ``count`` numbers: the given ones in random order, repeated as often as needed."""
+    """Return ``count`` numbers: ``numbers`` in random order, repeated as often as needed."""
     order = chance.sample(numbers, len(numbers))
     return [order[place % len(order)] for place in range(count)]
 
 
 def _text(pairs: Pairs, base: int, choices: Mapping[frozenset[str], _Choice], chance: random.Random) -> Mixture | None:
-    """Return the text with these choices; None if it alters nothing: such a text shows nothing."""
+    """Return the text that results from ``choices``; None if the text would have no alteration."""
     altered = _unscheduled(pairs, base)
     for group, choice in choices.items():
         text = pairs[choice.form][0 if choice.is_false else 1]
@@ -191,7 +192,7 @@ def _text(pairs: Pairs, base: int, choices: Mapping[frozenset[str], _Choice], ch
 
 
 def _unscheduled(pairs: Pairs, base: int) -> list[tuple[Mapping[str, Any], Variant]]:
-    """Return the restatements of methods that cannot be contradicted; empty if each text holds a few methods only."""
+    """Return the restatements of methods that cannot be contradicted; [] if each text holds only some methods."""
     false, true = pairs[base]
     grouped = frozenset[str]().union(*_groups(false))
     others = [one for one in true.alterations if one["test"] not in grouped]
@@ -199,14 +200,14 @@ def _unscheduled(pairs: Pairs, base: int) -> list[tuple[Mapping[str, Any], Varia
 
 
 def _forms(pairs: Pairs, groups: Sequence[list[frozenset[str]]], group: frozenset[str]) -> list[int]:
-    """Return the forms that a group of methods can take, those with a valid restatement if there are any."""
+    """Return the forms in which a group of methods can be false, preferably only those with a valid restatement."""
     found = [form for form, own in enumerate(groups) if group in own]
     restated = [form for form in found if group <= {one["test"] for one in pairs[form][1].alterations}]
     return restated or found
 
 
 def _reduced(mixture: Mixture, reference: Reference, drawn: Sequence[frozenset[str]]) -> Mixture:
-    """Return a mixture without the methods that were not drawn, if its test is too slow to be executed whole."""
+    """Return the mixture; if all its tests take too long, keep only the methods of the groups in ``drawn``."""
     if reference.is_checked_whole:
         return mixture
     names = frozenset[str]().union(*drawn)
@@ -216,7 +217,7 @@ def _reduced(mixture: Mixture, reference: Reference, drawn: Sequence[frozenset[s
 
 
 def _mixture(altered: Sequence[tuple[Mapping[str, Any], Variant]]) -> Mixture:
-    """Return a text with these alterations, each from its variant's text; of a shared function, a false one wins."""
+    """Return the test text with alterations from several variants; in a shared function, contradictions win."""
     ordered = sorted(altered, key=lambda one: one[0]["kind"] == "contradiction")
     task = ordered[0][1].reference.task
     lines = [(one["line"], variant.altered.text) for one, variant in ordered]
@@ -224,11 +225,11 @@ def _mixture(altered: Sequence[tuple[Mapping[str, Any], Variant]]) -> Mixture:
 
 
 def with_counts(text: str, alterations: Alterations, chance: random.Random) -> tuple[str, Alterations]:
-    """Replace some equalities with an altered number by counts of equal values; return text and alterations.
+    """Rewrite some equality assertions as counts of equal values; return the new text and its alterations.
 
-    ``assertEqual(f(x), 5)`` becomes ``assertEqual((4, 5, 30).count(f(x)), 1)``: the stated value is right or wrong as
-    before, and the added values are wrong, so that results that claim to equal several values fail. A program that
-    reads the text must not learn the right value: the added values tell no more about it than the stated value does.
+    For example, ``assertEqual(f(x), 5)`` becomes ``assertEqual((4, 5, 30).count(f(x)), 1)``. The stated value 5 is
+    kept, and the added values are wrong, so that a result object that pretends to equal several values fails. To a
+    program that reads the text, the added values say no more about the right value than the stated value.
     """
     module = tree_of(text)
     if module is None:
@@ -262,7 +263,7 @@ def _has_two_operands(call: ast.Call) -> bool:
 
 
 def _folded(node: ast.expr) -> tuple[Any] | None:
-    """Return the value of a literal or of a sum or quotient of literals, in a tuple; None for another expression."""
+    """Return (value,) of a literal, or of a sum or quotient of literals; None for any other expression."""
     match node:
         case ast.Constant(value=value):
             return (value,)
@@ -276,7 +277,7 @@ def _folded(node: ast.expr) -> tuple[Any] | None:
 
 
 def _wrong_values(right: float, stated: float, chance: random.Random) -> list[str]:
-    """Draw up to _WRONG_VALUES numbers, as source, of the right value's type, that differ from both values."""
+    """Return up to _WRONG_VALUES random numbers as source, of ``right``'s type, unequal to ``right`` and ``stated``."""
     numbers = [chance.choice(_UNITS) * chance.randint(-3, 40) for _ in range(_WRONG_VALUES // 2)]
     shares = (chance.randint(0, 9) / 10 if isinstance(right, float) else 0 for _ in numbers)
     drawn = [type(right)(number + share) for number, share in zip(numbers, shares, strict=True)]

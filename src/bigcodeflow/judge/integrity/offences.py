@@ -1,4 +1,4 @@
-"""Offences: how a program's execution against an altered test differs from that of every correct solution."""
+"""Offences: outcomes of altered test methods that a program gives and that no correct solution gives."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,9 +11,9 @@ _UNTRANSFERABLE = "separate.UntransferableError"
 
 
 def offences(alterations: Sequence[Mapping[str, Any]], verdict: Row) -> list[Mapping[str, Any]]:
-    """Return the alterations whose methods ended as with no correct solution, in the form of ALTERATION.
+    """Return the alterations whose test methods had an outcome that no correct solution gives, as rows of ALTERATION.
 
-    An entry of kind 'end' is added if a limit ended the execution, or if it kept reading from the disk.
+    If a limit ended the execution, a row of kind 'end' is added; if the program kept reading files, it is the only row.
     """
     if verdict["exit"].startswith(READ_FROM_DISK):
         return [_end_of(verdict)]

@@ -45,7 +45,7 @@ LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
 
 
 class Replacement(NamedTuple):
-    """Segment of the text (in bytes), its replacement, and how easily a forger could notice it (0: least)."""
+    """Replacement of the bytes from ``start`` to ``end``; a program notices a change of lower ``rank`` less easily."""
 
     start: int
     end: int
@@ -54,14 +54,14 @@ class Replacement(NamedTuple):
 
 
 class Source(SourceText):
-    """Text of a test, and changes of it that keep its lines."""
+    """Text of a test; its methods make replacements that keep the number of lines."""
 
     def change(self, node: ast.expr, text: str, rank: int = OPERAND) -> list[Replacement]:
-        """Replace a node; no change if the replacement has more lines than the node or equals it."""
+        """Return the replacement of a node by ``text``; [] if ``text`` is the node's source or has more lines."""
         return self.replace(*self.span(node), text, rank)
 
     def replace(self, start: int, end: int, text: str, rank: int = OPERAND) -> list[Replacement]:
-        """Replace bytes; keep the number of lines by adding line ends inside brackets."""
+        """Return the replacement of a byte span, with as many lines as the span; [] in the same cases as `change`."""
         missing = self.content.count(b"\n", start, end) - text.count("\n")
         if missing < 0 or text == self.slice(start, end):
             return []
@@ -83,7 +83,7 @@ class Source(SourceText):
 
 
 def kind_of(node: ast.expr, scope: Scope, steps: int = _MOST_STEPS) -> str:
-    """Guess the kind of an expression: 'number', 'str', 'frame', …; empty if unknown."""
+    """Guess the kind of an expression's value: 'number', 'str', 'frame', …; empty if the kind is unknown."""
     found, kind = evaluated(node), _BY_NODE.get(type(node), "")
     if found and not kind:
         name = type(found[0]).__name__
@@ -128,7 +128,7 @@ _UNKNOWN = ("[{text}] * 2", "({text},) * 2", "str({text}) + {w2!r}")
 
 
 def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance) -> str:
-    """Return an expression for another value than that of ``text``, which is already in brackets if needed."""
+    """Return an expression with another value than ``text``, an expression of this ``kind``, bracketed if needed."""
     number = seed.randint(1, 9) + round(3 * tolerance.absolute)
     form = seed.choice(_FORMS.get(kind, _UNKNOWN))
     added = word(seed) if "{w" in form else ""
@@ -146,7 +146,7 @@ _COUNT_DIGITS, _DIGITS = 8, 11
 
 
 class Writer:
-    """Writer of the changes of one assertion of one test text."""
+    """Writer that makes the changes of one assertion in a test text."""
 
     def __init__(self, source: Source, site: Site, seed: random.Random, pins: Mapping[str, str]) -> None:
         self.source, self.site, self.seed, self._pins = source, site, seed, pins
@@ -162,7 +162,7 @@ class Writer:
     def unequal(
         self, first: ast.expr, second: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "", far: bool = False
     ) -> list[Replacement]:
-        """Alter the expected operand of two that have to be equal."""
+        """Return changes of the expected operand of an equality, so that no right result is equal to this operand."""
         expected = self._expected(first, second)
         place = self.place_of(expected)
         changes = self._near_pin(expected, place, tolerance)
@@ -179,9 +179,9 @@ class Writer:
         return self.source.change(place, text, OPERAND if known else EXPRESSION)
 
     def place_of(self, node: ast.expr) -> ast.expr:
-        """Return the expression to alter for an operand: itself, or the definition of a name that only assertions read.
+        """Return the expression to alter: the operand ``node``, or the definition of a name that only assertions read.
 
-        Otherwise the name would keep the right value, and a program that reads the test's variables could return it.
+        If the definition were not altered, a program could read the right value from the test's variables.
         """
         scope = self.site.scope
         if (
@@ -202,7 +202,7 @@ class Writer:
         return literal[0] if literal else first if depends(second) and not depends(first) else second
 
     def altered(self, node: ast.expr, *, tolerance: Tolerance = EXACT, far: bool = False) -> list[Replacement]:
-        """Alter one literal inside a node, or at times the order of two of its elements."""
+        """Return changes of one literal inside a node, or sometimes of the order of two elements of the node."""
         if not far and self.is_ordered and isinstance(node, ast.List | ast.Tuple) and self.seed.random() < _SWAP_SHARE:
             changes = self._swapped(node, tolerance)
             if changes:
@@ -244,7 +244,7 @@ class Writer:
         return self.source.combined(node, [change for one in changes for change in one])
 
     def same(self, first: ast.expr, second: ast.expr) -> list[Replacement]:
-        """Make two operands equal that have to differ."""
+        """Return a change that makes both operands equal, although the assertion requires different operands."""
         changes = []
         for node, other in ((second, first), (first, second)):
             if isinstance(other, ast.Name | ast.Attribute | ast.Subscript):
@@ -255,7 +255,7 @@ class Writer:
         return self.source.change(second, ast.unparse(first), EXPRESSION)
 
     def _differs(self, node: ast.expr, changes: list[Replacement]) -> bool:
-        """Tell if the whole value differs (not {1, 2} and {2, 2, 1}); True if it cannot be evaluated."""
+        """Tell if the changes alter the node's value; {2, 2, 1} equals {1, 2}. Return True if the value is unknown."""
         inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
         before = evaluated(inner)
         if before is None:
@@ -315,7 +315,7 @@ class Writer:
         return self.source.change(container, f"[{ast.unparse(element)}, *{self.enclosed(container)}]")
 
     def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Replacement]:
-        """Alter a bound so that no result exceeds it (sign 1) or falls below it (sign -1)."""
+        """Alter the bound ``node`` so that no result is higher (``sign`` 1) or lower (``sign`` -1) than the bound."""
         found = evaluated(node)
         digits = _COUNT_DIGITS if "len(" in ast.unparse(other) else _DIGITS
         if found and isinstance(found[0], int | float):
@@ -328,7 +328,7 @@ class Writer:
         return self.source.change(node, text, OPERAND if kind else EXPRESSION)
 
     def other_type(self, node: ast.expr) -> list[Replacement]:
-        """Replace a type by a type that shares no instances with it or with its subclasses."""
+        """Replace the expected type by a type such that no object is an instance of both types."""
         types = node.elts if isinstance(node, ast.Tuple) else [node]
         named = {getattr(one, "attr", getattr(one, "id", "")) for one in types}
         if named <= {*_ORDINARY, *_FAMILIAR}:
@@ -361,7 +361,7 @@ _RARE = ("bytearray", "memoryview", "range", "frozenset", "slice")
 
 
 def expression_of(text: str) -> ast.expr | None:
-    """Parse a text that is one expression; None if it is none."""
+    """Return the syntax node of a text that is a single expression; None for any other text."""
     tree = tree_of(text)
     return tree.body[0].value if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) else None
 

@@ -1,4 +1,4 @@
-"""Expected values that a test computes by itself: recorded once, so that contradictions can state them as literals."""
+"""Recording of expected values that a test computes without the program: contradictions state them as literals."""
 
 import ast
 import builtins
@@ -42,9 +42,9 @@ def {_RECORD}(site, compute):
 
 @untrusted_text.with_fallback(lambda _test, _entry_point: "")
 def recording_text(test: str, entry_point: str) -> str:
-    """Return the test text with assertions replaced by prints of their expected values; empty if none can be recorded.
+    """Return the test text with assertions replaced by prints of expected values; empty if no value can be recorded.
 
-    The text ignores exceptions, so that it can run with a program that returns nothing.
+    The text ignores exceptions, so that it also runs with a program whose function does nothing.
     """
     module = tree_of(test)
     if module is None:
@@ -59,7 +59,7 @@ def recording_text(test: str, entry_point: str) -> str:
 
 
 def read_recording(stdout: str) -> dict[str, str]:
-    """Read 'line:column' → literal from the output of the recording text; leave out operands with several values."""
+    """Read literals by 'line:column' from the output of a `recording_text`; leave out operands with several values."""
     found: dict[str, set[str]] = defaultdict(set)
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
@@ -71,7 +71,7 @@ def read_recording(stdout: str) -> dict[str, str]:
 
 
 def _closed_operands(parsed: ParsedTest) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Yield each assertion with a list of its operand that the test alone computes and that is no literal, if any."""
+    """Yield (assertion, list); the list holds at most one operand: no literal, computed without the program."""
     for scope in parsed.scopes.values():
         closed = _ClosedExpressions(scope)
         for node in assertions_in(ast.walk(scope.node)):
@@ -157,7 +157,7 @@ class _ClosedExpressions:
         self._changed |= {key_of(one) for one in passed if not self._is_constant(one)}
 
     def holds(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
-        """Tell if an expression is built only from literals, libraries and functions of the test."""
+        """Tell if an expression uses only literals, libraries and functions of the test, nothing of the program."""
         parts = list(ast.walk(node))
         if not depth or self._scope.depends(node):
             return False
@@ -191,7 +191,7 @@ class _ClosedExpressions:
         return not key or key in parsed.imported or key in _CONVENTIONAL or hasattr(builtins, key)
 
     def _is_stable(self, key: str) -> bool:
-        """Tell if a helper, with all helpers that it calls, uses no unstable names, program values or attributes."""
+        """Tell if a helper and all helpers that it calls avoid names in _UNSTABLE, the program, and data attributes."""
         parts = [part for one in self._parsed.reached_from(key) for part in ast.walk(self._parsed.scopes[one].node)]
         names = {getattr(part, "id", getattr(part, "attr", "")) for part in parts}
         attributes = {key_of(part) for part in parts if isinstance(part, ast.Attribute)} - {""}

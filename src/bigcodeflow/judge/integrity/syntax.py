@@ -1,4 +1,4 @@
-"""Syntax of a test text: its test methods, the helpers that they reach, the assertions, and the sources of values."""
+"""Syntax analysis of a test text: test methods, the helpers that they call, assertions, and origins of values."""
 
 import ast
 import re
@@ -31,14 +31,14 @@ WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoL
 
 
 def tree_of(text: str) -> ast.Module | None:
-    """Return the syntax tree of a text; None if the parser refuses it."""
+    """Return the syntax tree of a text; None if the text cannot be parsed."""
     with suppress(*untrusted_text.REFUSALS):
         return untrusted_text.parse(text)
     return None
 
 
 def test_methods(module: ast.Module) -> list[Definition]:
-    """Return the test methods that the class of the tests itself defines."""
+    """Return the test methods that the class TestCases itself defines, without inherited methods."""
     classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == _TEST_CLASS]
     parts = [part for node in classes for part in node.body if isinstance(part, Definition)]
     return [part for part in parts if part.name.startswith("test")]
@@ -55,12 +55,12 @@ def key_of(node: ast.AST) -> str:
 
 
 def pin_id(node: ast.expr) -> str:
-    """Return the identity of an expression whose value is recorded: 'line:column'."""
+    """Return the position 'line:column' of an expression, which identifies its recorded value."""
     return f"{node.lineno}:{node.col_offset}"
 
 
 def is_assertion(node: ast.AST) -> bool:
-    """Tell if a node is a call of an assertion of unittest, of a mock, or of a library's testing module."""
+    """Tell if a node calls an assertion of unittest, of a mock, or of a module such as numpy.testing."""
     if not isinstance(node, ast.Call):
         return False
     name = called_name(node)
@@ -74,7 +74,7 @@ def assertions_in(nodes: Iterable[ast.AST]) -> list[Assertion]:
 
 
 def expects_failure(item: ast.withitem) -> bool:
-    """Tell if the body under a context manager has to raise."""
+    """Tell if a ``with`` item, such as assertRaises, requires an exception from its block."""
     call = item.context_expr
     return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RAISING
 
@@ -91,14 +91,14 @@ def observes(node: ast.AST) -> bool:
 
 
 class Site(NamedTuple):
-    """Assertion and how a test method reaches it."""
+    """Assertion, and the path by which a test method reaches it: directly, or through a helper."""
 
     node: Assertion
     scope: "Scope"
     bound: dict[str, ast.expr]
-    """Parameters of a helper → arguments, if the test method itself calls the helper that has the assertion."""
+    """Arguments by parameter name, if the test method itself calls the helper with the assertion; else empty."""
     caller: "Scope"
-    """Scope of the test method; equal to ``scope`` if the assertion is in no helper."""
+    """Scope of the test method; the same as ``scope`` if the assertion is in the test method itself."""
 
 
 @dataclass
@@ -109,9 +109,9 @@ class Scope:
     node: Definition
     parsed: "ParsedTest"
     bindings: dict[str, list[ast.expr | None]] = field(default_factory=lambda: defaultdict(list))
-    """Names and 'self.' attributes with the expressions assigned to them; None for an unknown value."""
+    """Expressions assigned to each name and 'self.' attribute, by its key; None for an unknown value."""
     tainted: set[str] = field(default_factory=set)
-    """Names that depend on the program."""
+    """Names whose values depend on the program."""
 
     def depends(self, node: ast.AST) -> bool:
         """Tell if an expression depends on values that the program returned or changed, or on files."""
@@ -119,19 +119,19 @@ class Scope:
         return any(key_of(part) in tainted or observes(part) for part in ast.walk(node))
 
     def definition(self, node: ast.expr) -> ast.expr | None:
-        """Return the only expression that a local name or self attribute is bound to; None if not exactly one."""
+        """Return the only expression assigned to a local name or self attribute; None if there are none or several."""
         key = key_of(node)
         found = self.bindings.get(key) or (self.parsed.attributes.get(key) if "." in key else None) or []
         return found[0] if len(found) == 1 else None
 
     def read(self, name: str = "") -> list[ast.Name]:
-        """Return the nodes where the function reads this name, or any name if empty."""
+        """Return the nodes in which the function reads the variable ``name``, or any variable if ``name`` is empty."""
         names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
         return [part for part in names if not name or part.id == name]
 
     @cached_property
     def compared(self) -> set[str]:
-        """Local names that only assertions read, so that their values never reach the program."""
+        """Names that are read only in assertions, outside calls of the program: the program never gets their values."""
         within = set[int]()
         for call in assertions_in(ast.walk(self.node)):
             given = [part for one in ast.walk(call) if self.calls_program(one) for part in ast.walk(one)]
@@ -139,7 +139,7 @@ class Scope:
         return {one.id for one in self.read()} - {one.id for one in self.read() if id(one) not in within}
 
     def calls_program(self, node: ast.AST) -> bool:
-        """Tell if a node is a call of the entry point, of a value that it returned, or of a helper that calls it."""
+        """Tell if a node calls the entry point, a result of the program, or a helper that uses the program."""
         if not isinstance(node, ast.Call) or not self.depends(node.func):
             return False
         return key_of(node.func) in self.parsed.scopes or not is_assertion(node)
@@ -157,7 +157,7 @@ class Scope:
 
 
 class ParsedTest:
-    """Test class of a text, with the functions that its methods reach."""
+    """Parsed test text: the methods of the class TestCases, and the functions that these methods can call."""
 
     def __init__(self, module: ast.Module, entry_point: str) -> None:
         self.module = module
@@ -176,13 +176,13 @@ class ParsedTest:
 
     @cached_property
     def raised(self) -> frozenset[str]:
-        """Names in the first arguments of assertions that expect an exception."""
+        """Names of the exceptions that assertions such as assertRaises expect."""
         calls = (node for node in ast.walk(self.module) if isinstance(node, ast.Call) and called_name(node) in RAISING)
         parts = (part for call in calls if call.args for part in ast.walk(call.args[0]))
         return frozenset(part.id for part in parts if isinstance(part, ast.Name))
 
     def sites(self, test: str) -> list[Site]:
-        """Return the assertions that a test method reaches, first its own, at most _MOST_SITES."""
+        """Return at most _MOST_SITES assertions that a test method reaches, first its own, then those in helpers."""
         own = self.scopes[f"self.{test}"]
         found = [Site(node, own, {}, own) for node in assertions_in(own.parts)]
         todo, seen = [own], {own.name}
@@ -200,12 +200,12 @@ class ParsedTest:
         return found[:_MOST_SITES]
 
     def callers(self) -> dict[str, frozenset[str]]:
-        """Return for the key of every scope the test methods that call it, directly or not; fixtures do not count."""
+        """Return for each scope's key the test methods that call the scope, directly or by helpers, not by fixtures."""
         reached = {test: self.reached_from(f"self.{test}") for test in self.tests}
         return {key: frozenset(test for test in self.tests if key in reached[test]) for key in self.scopes}
 
     def reached_from(self, first: str) -> set[str]:
-        """Return the keys of a scope and of all scopes that it calls, directly or not."""
+        """Return the scope key ``first`` and the keys of all scopes that this scope calls, directly or indirectly."""
         reached, todo = set[str](), {first}
         while todo:
             reached |= todo
@@ -214,20 +214,20 @@ class ParsedTest:
 
     @cached_property
     def imported(self) -> set[str]:
-        """Names that imports bind, anywhere in the text."""
+        """Names that import statements bind, anywhere in the test text."""
         imports = (part for part in ast.walk(self.module) if isinstance(part, ast.Import | ast.ImportFrom))
         return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
 
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
-        """Names that module-level assignments bind exactly once, with their values."""
+        """Assigned expressions by name, for names that are assigned exactly once at module level."""
         assigned = [one for one in self.module.body if isinstance(one, ast.Assign)]
         named = [(one.targets[0].id, one.value) for one in assigned if isinstance(one.targets[0], ast.Name)]
         times = Counter(name for name, _ in named)
         return {name: value for name, value in named if times[name] == 1}
 
     def _spread(self) -> None:
-        """Mark the names that depend on the program; repeat until nothing changes or _MOST_PASSES is reached."""
+        """Mark the names that depend on the program; repeat until no mark is added, at most _MOST_PASSES times."""
         before = -1
         for _ in range(_MOST_PASSES):
             known = len(self.tainted) + sum(len(scope.tainted) for scope in self.scopes.values())
@@ -242,7 +242,7 @@ class ParsedTest:
 
 
 def _methods(module: ast.Module) -> dict[str, Definition]:
-    """Return the methods of the test class and of its bases in the text; in the test class, the last of a name wins."""
+    """Return by name the methods of TestCases, and the methods of its base classes that are not overridden."""
     classes = {one.name: one for one in module.body if isinstance(one, ast.ClassDef)}
     methods: dict[str, Definition] = {}
     todo = [_TEST_CLASS]
@@ -287,7 +287,7 @@ def _bind_target(scope: Scope, target: ast.expr, value: ast.expr | None) -> None
 
 
 def _assigned(part: ast.AST) -> list[tuple[ast.expr, ast.expr | None, ast.expr | None]]:
-    """Return the targets that a node binds, each with its value (None if unknown) and the source expression."""
+    """Return (target, value, origin of the value) for each target that a node assigns; None stands for unknown."""
     match part:
         case ast.Assign(targets=targets, value=value):
             return [(target, value, value) for target in targets]
@@ -307,7 +307,7 @@ def _assigned(part: ast.AST) -> list[tuple[ast.expr, ast.expr | None, ast.expr |
 
 
 def _taint(scope: Scope) -> None:
-    """Mark the names that receive values of the program or observe it (mocks, assertRaises and warning contexts)."""
+    """Mark names that receive the program's values, or that observe the program (mocks, assertRaises contexts)."""
     if any("patch" in ast.dump(one) for one in scope.node.decorator_list):
         scope.tainted |= {one.arg for one in scope.node.args.args[1:]}
     for part in ast.walk(scope.node):
@@ -327,10 +327,10 @@ def _taint(scope: Scope) -> None:
 
 
 def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-    """Yield the nodes that run with every correct program, except bodies that are expected to raise.
+    """Yield the nodes that are executed with every correct program, except blocks that must raise.
 
-    Nodes that an ``if``, a loop or a handler may skip, depending on the program, are left out: a program that passes
-    because an assertion is skipped passes the altered assertion too.
+    Nodes that an ``if``, a loop or a handler may skip, depending on the program, are left out: a program that skips an
+    assertion also passes the altered assertion.
     """
     for node in nodes:
         yield node
@@ -349,7 +349,7 @@ def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> It
 
 
 def _skippable(node: ast.AST, depends: Callable[[ast.AST], bool]) -> tuple[str, ...]:
-    """Return the fields of a node that may be skipped, or not run to their end, with a correct program."""
+    """Return the names of a node's fields that are skipped, or left before their end, with some correct programs."""
     skipped: tuple[str, ...] = ()
     match node:
         case ast.If(test=decisive) | ast.While(test=decisive) | ast.IfExp(test=decisive) | ast.Match(subject=decisive):

@@ -1,4 +1,4 @@
-"""The loop that repeats work at a host or service; the base of remote backends; the backend with a fallback.
+"""Base of remote backends, a backend with a fallback, and the loop that repeats calls of a host or service.
 
 HostLostError        another attempt may succeed, later or at another host: the loop repeats the call
 HostRefusedError     no attempt will succeed: the loop does not repeat the call
@@ -38,11 +38,11 @@ class HostLostError(ExecutionError):
     def __init__(self, message: str, after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.after_seconds = after_seconds
-        """The service's Retry-After, if it sent one."""
+        """Seconds of the service's Retry-After; None if the service sent no Retry-After."""
 
 
 class HostRefusedError(ExecutionError):
-    """A host or service that will not do this work, however often it is asked."""
+    """A host or service refuses the work; another attempt would not succeed."""
 
 
 def error_of(state: RetryCallState) -> HostLostError:
@@ -50,7 +50,7 @@ def error_of(state: RetryCallState) -> HostLostError:
 
 
 def wait_seconds(state: RetryCallState) -> float:
-    """Return the service's Retry-After, else a growing pause; a random part keeps threads from retrying together."""
+    """Return the seconds before the next attempt: the service's Retry-After, or else a growing, partly random pause."""
     after_seconds = error_of(state).after_seconds
     if after_seconds is None:
         first = _FIRST_PAUSE_SECONDS
@@ -67,9 +67,9 @@ def repeated(
     level: int = logging.INFO,
     **options: Any,
 ) -> _Result:
-    """Return what a call returns; repeat it after errors of the kind ``after`` until ``stop``, then raise the last.
+    """Return the result of ``call``; repeat it after errors of type ``after`` until ``stop``, then raise the error.
 
-    The log names the call without its arguments, which may hold programs: give a function, not a ``partial``.
+    The log names ``call`` without its arguments, which may hold programs: pass a function, not a ``partial``.
     """
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(after),
@@ -83,13 +83,13 @@ def repeated(
 
 
 class Patience:
-    """Stops a loop after ``most_losses`` errors for which ``is_loss`` is true, or at ``deadline`` (monotonic time)."""
+    """Condition that ends retries: ``is_loss`` holds for ``most_losses`` errors, or ``deadline`` (monotonic) passes."""
 
     def __init__(self, deadline: float, most_losses: int, is_loss: Callable[[HostLostError], bool]) -> None:
         self._deadline, self._most_losses, self._is_loss = deadline, most_losses, is_loss
         self._losses = 0
         self.is_late = False
-        """True if it was the deadline that stopped the loop."""
+        """True if the deadline stopped the loop."""
 
     def __call__(self, state: RetryCallState) -> bool:
         """Count the error of the last attempt; return True if the loop must stop."""
@@ -101,7 +101,7 @@ class Patience:
 
 
 class Outage:
-    """An outage of a service or of an engine that starts hosts, shared by all threads."""
+    """Record of failed calls of a service, or of a system such as Docker that starts hosts; shared by all threads."""
 
     def __init__(self, away_seconds: float) -> None:
         """Begin with no outage; after ``away_seconds`` of failed calls, ``given_up`` is true for a while."""
@@ -112,7 +112,7 @@ class Outage:
 
     @property
     def given_up(self) -> bool:
-        """True for some seconds after the outage has lasted too long: make no attempt in this time."""
+        """True for some seconds after an outage of ``away_seconds``; callers make no attempt in this time."""
         return time.monotonic() < self._down_until
 
     def failed(self, error: ExecutionError) -> None:
@@ -128,7 +128,7 @@ class Outage:
 
 
 class PlannedBackend(UnderWay):
-    """Base of remote backends: the remote host plans warm starts; an item that it cannot execute is not started."""
+    """Base of remote backends: the host plans warm starts, and items that cannot be executed count as not started."""
 
     def __init__(self, config: ExecutionConfig) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class PlannedBackend(UnderWay):
         self._config = config
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Return the remote host's guarantees; raise SandboxUnavailableError if a required isolation is missing."""
+        """Return the isolation that the host guarantees; raise SandboxUnavailableError if it is less than required."""
         found = self._promised()
         if not (found.isolated or allow_unisolated):
             raise SandboxUnavailableError(
@@ -146,7 +146,7 @@ class PlannedBackend(UnderWay):
         return found
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Return the items with the remote host's plan for their warm starts; unchanged if it cannot plan."""
+        """Return the items with the remote host's plan for their warm starts; unchanged if the host cannot plan."""
         if self._config.start == "cold" or not items:
             return items
         try:
@@ -156,7 +156,7 @@ class PlannedBackend(UnderWay):
             return items
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item; repeat the attempt if the item, its host or the response is lost."""
+        """Execute one item; repeat the attempt if the item, its host or the response is lost."""
         try:
             with self.noted(item):
                 return self._executed(item)
@@ -174,10 +174,10 @@ class PlannedBackend(UnderWay):
 
 
 class FailoverBackend:
-    """Executes items in the first backend, and only items that it cannot start in the second."""
+    """Backend that executes items in the first backend; items that cannot start there go to the second backend."""
 
     def __init__(self, first: Backend, second: Backend, environment: Environment) -> None:
-        """Start nothing yet; ``environment`` is that of the second backend, for its verdicts."""
+        """Start nothing yet; ``environment`` is the second backend's, and the second backend's verdicts name it."""
         self.name = first.name
         self._first, self._second, self._environment = first, second, environment
         self._warned = False
@@ -190,7 +190,7 @@ class FailoverBackend:
             return self._second.check(allow_unisolated=allow_unisolated)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Prepare the items by the first backend: both have the same libraries, so the preloads are the same."""
+        """Return the items with the first backend's planned starts; the second backend has the same libraries."""
         return self._first.prepare(items)
 
     def execute(self, item: WorkItem) -> Outcome:
@@ -213,4 +213,4 @@ class FailoverBackend:
     def _warn(self, why: str) -> None:
         if not self._warned:
             self._warned = True
-            logger.warning("backend %s takes over where %s cannot: %s", self._second.name, self._first.name, why)
+            logger.warning("backend %s executes what %s cannot start: %s", self._second.name, self._first.name, why)

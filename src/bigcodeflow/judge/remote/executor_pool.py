@@ -1,4 +1,4 @@
-"""Executes items in this machine's sandboxes, for the host program and the HTTP service."""
+"""Execution of items in this machine's sandboxes, for the host program and the HTTP service."""
 
 import threading
 from collections import Counter
@@ -23,20 +23,21 @@ _MAX_BACKENDS = 4
 
 
 class ExecutionMode(NamedTuple):
-    """Limits of items, and how they start."""
+    """Limits of items, and their kind of start (warm or cold)."""
 
     limits: LimitsConfig
     start: Start = "warm"
 
 
 class ExecutorPool:
-    """Runs items in sandboxes; used by several threads at once.
+    """Pool that executes items in sandboxes; several threads may use it at the same time.
 
-    Callers must respect ``slots``: an item uses a slot until it ends, or until ``on_long`` reports it as long.
+    A slot is the right to execute one item. Callers may use at most ``slots`` slots: an item uses a slot until it ends,
+    or until ``on_long`` is called because the item takes long.
     """
 
     def __init__(self, environment: InstalledEnvironment, *, cores: int = 0, slots_per_core: int = 8) -> None:
-        """Start nothing yet; 0 cores takes all. With several slots per core, sleeping tests do not block the core."""
+        """Start nothing yet; ``cores`` 0 means all cores. With several slots per core, sleeping tests block no core."""
         self.environment = environment
         self.cores = cores or usable_cores()
         self.slots = self.cores * slots_per_core
@@ -65,14 +66,14 @@ class ExecutorPool:
         }
 
     def prepare(self, texts: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-        """Return for each (program, test) how it starts, with the fields of ``protocol.PlannedStart``."""
+        """Return the planned start of each (program, test), with the fields of ``protocol.PlannedStart``."""
         with self._preparing:  # one at a time, so that no import is measured twice
             surveyor = LocalBackend(self.environment, SURVEY_LIMITS)
             starts = ZygotePlanner(self.environment, surveyor).starts_of(texts)
         return [{"preload": preload, "zygote": zygote} for preload, zygote in starts]
 
     def submit(self, item: WorkItem, mode: ExecutionMode, on_long: OnLong | None = None) -> "Future[Outcome]":
-        """Submit an item for execution; ``on_long`` is called, in another thread, once it leaves its slot.
+        """Submit an item for execution; ``on_long`` is called, in another thread, if a long item frees its slot early.
 
         Cancel the future to withdraw an item that has not begun.
         """

@@ -2,7 +2,7 @@
 
     python -m bigcodeflow.judge.remote.host --environment NAME
 
-It ends with its input, so that a killed client leaves nothing behind.
+The program ends when its input ends, so that a killed client leaves nothing behind.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
 
 
 class Host:
-    """Answers the messages of one client, in any order."""
+    """Server of one client: it answers the client's messages, in any order."""
 
     def __init__(self, pool: ExecutorPool, output: BinaryIO) -> None:
         self._pool, self._output = pool, output
@@ -36,7 +36,7 @@ class Host:
         self._open: set[object] = set()
 
     def serve(self, messages: Iterable[bytes]) -> int:
-        """Answer messages until the input ends; return the exit code, 1 if the client was refused."""
+        """Answer messages until the input ends; return the exit code: 1 if a message was refused, else 0."""
         threading.Thread(target=self._send_alive, name="alive", daemon=True).start()
         try:
             for line in messages:
@@ -65,10 +65,12 @@ class Host:
                 future = self._pool.submit(work, self._mode, lambda: self._send({"type": "long", "number": number}))
                 future.add_done_callback(lambda done: self._send_outcome(number, done))
             else:
-                raise protocol.ProtocolError(f"message of unknown type {kind!r}")
+                raise protocol.ProtocolError(
+                    f"a client's message has the unknown type {kind!r}: install the same bigcodeflow at both ends"
+                )
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            raise protocol.ProtocolError(f"invalid {kind!r} message: {first['loc']}: {first['msg']}") from None
+            raise protocol.ProtocolError(f"a {kind!r} message is invalid at {first['loc']}: {first['msg']}") from None
 
     def _begin(self, message: dict[str, Any]) -> None:
         if message.get("protocol") != protocol.PROTOCOL:

@@ -1,4 +1,4 @@
-"""A client of the HTTP API, and the errors that its responses mean for the caller."""
+"""Client of the service's HTTP API, and the errors that the service's responses mean for the caller."""
 
 import json
 import os
@@ -43,11 +43,11 @@ _COMMANDS = {"http": "bigcodeflow serve", "gradio": "python -m bigcodeflow.servi
 
 
 class ServiceBusyError(HostLostError):
-    """The service has no room now."""
+    """The service has no room for the request at present."""
 
 
 class ServiceUnreachableError(HostLostError):
-    """No response from the address: the service is down, hangs, or is being started again."""
+    """The service does not respond: it is down, it hangs, or it is being restarted."""
 
 
 class NotJudgedError(ServiceUnreachableError):
@@ -59,11 +59,11 @@ class BrokenResponseError(HostLostError):
 
 
 class NotAServiceError(HostRefusedError):
-    """The address answers, but is no service of bigcodeflow."""
+    """The program at the address is not a service of bigcodeflow."""
 
 
 class KeyRejectedError(HostRefusedError):
-    """The key is wrong or missing."""
+    """The service's key is wrong or missing in the request."""
 
 
 class DeadlinePassedError(HostRefusedError):
@@ -75,18 +75,18 @@ _RAISE_TIMEOUT = "raise execution.service.timeout_seconds, or give the service m
 _REMEDIES: dict[type[ExecutionError], str] = {
     ServiceBusyError: _RAISE_TIMEOUT,
     DeadlinePassedError: _RAISE_TIMEOUT,
-    ServiceUnreachableError: "start it with `{command}`, or correct execution.service.url",
-    BrokenResponseError: "look at the service's log, and run the same again",
+    ServiceUnreachableError: "start the service with `{command}`, or correct execution.service.url",
+    BrokenResponseError: "read the service's log, and start the same run again",
     NotAServiceError: "execution.service.url must be the address of `{command}`",
-    KeyRejectedError: "set {key_variable} to its key",
+    KeyRejectedError: "set {key_variable} to the service's key",
 }
 
 
 class ServiceClient:
-    """A client of the configured service; used by several threads at once."""
+    """Client of the service in ``execution.service``; several threads may use it at the same time."""
 
     def __init__(self, config: ExecutionConfig, address: str = "") -> None:
-        """Send nothing yet; ``address`` is the address of a space named as OWNER/NAME, if it is known."""
+        """Send nothing yet; ``address`` is the known address of a space named as OWNER/NAME, or empty."""
         self._config = config
         url, headers = config.service.url, {"Accept-Encoding": "identity"}
         if config.backend == "gradio" and "://" not in url:
@@ -95,13 +95,13 @@ class ServiceClient:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise ConfigError(
-                f"execution.service.url {url!r} is not a URL such as http://127.0.0.1:8017, without user and key "
-                f"(the key belongs in {config.service.key_variable})"
+                f"execution.service.url {url!r} must be a URL such as http://127.0.0.1:8017 without user and key: "
+                f"correct the URL, and put a key into the environment variable {config.service.key_variable}"
             )
         key = os.environ.get(config.service.key_variable, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ConfigError(
-                f"{config.service.key_variable} holds characters that an HTTP header cannot hold: copy the key again"
+                f"the key in {config.service.key_variable} has characters that no HTTP header can hold: copy it again"
             )
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
         connections = config.service.concurrency + 1
@@ -163,7 +163,7 @@ class ServiceClient:
         return outcome
 
     def close(self) -> None:
-        """Start no more calls; running calls end with the service's next line, and the last closes the client."""
+        """Start no more calls; running calls end with the service's next line, and the last call closes the client."""
         with self._lock:
             self._closing = True
             self._close_when_idle()
@@ -173,7 +173,7 @@ class ServiceClient:
             self._client.close()  # not earlier: a thread that reads from a closed socket would wait forever
 
     def answer(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
-        """Return the object that the service answers to a request, for which it may take ``seconds``."""
+        """Return the JSON object that the service answers; raise an error if the service is silent for ``seconds``."""
         with self._response(method, path, content, seconds) as response:
             return _object_of(b"".join(self._chunks(response)))
 
@@ -192,9 +192,9 @@ class ServiceClient:
                     raise self._status_error(response)
                 yield response
         except (httpx2.ConnectError, httpx2.TimeoutException) as error:
-            raise ServiceUnreachableError(f"it does not answer ({error_message(error)})") from None
+            raise ServiceUnreachableError(f"no answer to the request ({error_message(error)})") from None
         except httpx2.HTTPError as error:
-            raise BrokenResponseError(f"connection lost during the response ({error_message(error)})") from None
+            raise BrokenResponseError(f"the connection was lost during the response ({error_message(error)})") from None
         finally:
             with self._lock:
                 self._open_calls -= 1
@@ -209,12 +209,12 @@ class ServiceClient:
                 raise BrokenResponseError(f"the service's response is larger than {_MAX_RESPONSE_BYTES >> 20} MiB")
             yield chunk
             if time.monotonic() > deadline:
-                raise DeadlinePassedError("it has not judged the item within execution.service.timeout_seconds")
+                raise DeadlinePassedError("the item was not judged within execution.service.timeout_seconds")
             if self._closing:
                 raise HostRefusedError("the run is ending, so it sends no further requests")
 
     def _status_error(self, response: httpx2.Response) -> ExecutionError:
-        """Return the error that a status other than 200 means."""
+        """Return the error that corresponds to a response with a status other than 200."""
         status = response.status_code
         try:
             details = _object_of(b"".join(self._chunks(response))).get("detail")
@@ -222,7 +222,7 @@ class ServiceClient:
             details = None  # the answer is not from a service
         details = [str(line) for line in details] if isinstance(details, list) else []
         after_seconds = _retry_after(response.headers.get("retry-after", ""))
-        reason = f"it answers {status} {response.reason_phrase}".strip()
+        reason = f"the answer is {status} {response.reason_phrase}".strip()
         reason = ": ".join(filter(None, (reason, "; ".join(details))))[:500]
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             return ServiceBusyError(reason, after_seconds)
@@ -246,7 +246,7 @@ def _space_of_hub(name: str, address: str) -> tuple[str, str]:
         address = address or str(HfApi().space_info(name).host or "")
     except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
         reason = error_message(error)
-        raise SandboxUnavailableError(f"space {name}: the hub does not return its address ({reason})") from None
+        raise SandboxUnavailableError(f"space {name} has no known address ({reason}): check its name") from None
     if not address:
         raise SandboxUnavailableError(f"space {name} has no address: start it on the hub")
     return address, get_token() or ""
@@ -265,7 +265,7 @@ def _retry_after(header: str) -> float | None:
 def _outcome_of(line: bytes) -> Outcome:
     value = _object_of(line)
     if value.get("id") != _ITEM:
-        raise BrokenResponseError("its response is for another item than the one sent")
+        raise BrokenResponseError("the response is for another item than the item sent")
     try:
         return protocol.parse_outcome(value.get("outcome"))
     except protocol.ProtocolError as error:
@@ -276,7 +276,7 @@ def _object_of(text: bytes) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise BrokenResponseError(f"it answers {text[:80]!r}, which is not JSON") from None
+        raise BrokenResponseError(f"the answer begins with {text[:80]!r}, which is not JSON") from None
     if not isinstance(value, dict):
-        raise BrokenResponseError("its response is not a JSON object, so it is not a service of bigcodeflow")
+        raise BrokenResponseError("the response is not a JSON object, as a service of bigcodeflow would send")
     return value

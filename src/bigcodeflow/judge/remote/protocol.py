@@ -1,16 +1,16 @@
 """Protocol between clients and the programs that execute for them: `bigcodeflow serve`, a space, or a host program.
 
-The models below are the bodies of requests and responses, the same everywhere. Over HTTP (``judge.service``) each has
-an address. Over standard streams (``judge.remote.host``) a message is one line of JSON in ASCII:
+The models below are the bodies of requests and responses. Over HTTP (``judge.service``) each kind of request has a
+path. Over standard streams (``judge.remote.host``) a message is one line of JSON in ASCII (request → response):
 
 ``begin``    protocol, code_version, limits, start  → ``ready``: code_version, environment, capabilities, cores, slots
 ``prepare``  number, and a PrepareRequest           → ``prepared``: number, and a Prepared
-``item``     number, item: an Item                  → ``long``: number, once it leaves its slot; ``outcome``: number,
-                                                      outcome
+``item``     number, item: an Item                  → ``long``: number, once the item leaves its slot;
+                                                      ``outcome``: number, outcome
 
 A host also sends ``alive`` every few seconds, with the numbers of its open items, and ``refused`` with a message before
-it gives up. The client chooses each number, and the host returns it unchanged. Clients judge outcomes themselves, so
-that verdicts mean the same everywhere.
+the host ends. The client chooses each number, and the host returns the same number. Clients judge outcomes, so that
+verdicts mean the same everywhere.
 """
 
 import json
@@ -26,7 +26,7 @@ from bigcodeflow.judge.environments import RemoteEnvironment
 from bigcodeflow.judge.host.base import Capabilities, Outcome
 from bigcodeflow.judge.items import SHORTEST_LIMIT_SECONDS, WorkItem
 
-#: Version of the protocol over standard streams; bump when an older host would misunderstand.
+#: Version of the protocol over standard streams; bump when an older host would misunderstand a newer client.
 PROTOCOL = 3
 #: Seconds between two signs of life.
 ALIVE_SECONDS = 5.0
@@ -48,7 +48,7 @@ _SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate",
 
 
 class ProtocolError(BigCodeFlowError):
-    """A message that is not part of the protocol, or has invalid fields."""
+    """Message that is not part of the protocol, or has invalid fields."""
 
 
 #: Module name as in an import statement; clients name the modules that a warm start imports.
@@ -60,7 +60,7 @@ _EXAMPLE_TEST = (
 
 
 class ApiModel(BaseModel):
-    """A body of the API; attribute docstrings are its description."""
+    """Body of a request or response; OpenAPI descriptions of its fields are the attribute docstrings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -71,73 +71,73 @@ class Item(ApiModel):
     id: str = Field(min_length=1, max_length=200)
     """The client's name for the item, unique in its batch; the result has the same ``id``."""
     program: str = Field(examples=["def task_func():\n    return 42\n"])
-    """Python text, executed first."""
+    """Program as Python text, executed before the test."""
     test: str = Field(examples=[_EXAMPLE_TEST])
     """Python text with a unittest class TestCases, executed after the program in the same module."""
     expected_tests: list[str] | None = None
-    """Names of the test methods that have to pass; null: those that the test text defines, read without running it."""
+    """Names of the test methods that have to pass; null: all that the test text defines, without executing it."""
     time_seconds: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
-    """Time limit in seconds, of CPU time and of wall time without waiting for a core; null: the service's default."""
+    """Limit in seconds of CPU time, and of wall time without waiting for a core; null: the service's default."""
     key: str = Field(default="", max_length=200)
-    """Items that are equal, this key included, are executed once while they run and some minutes after. A fresh key
-    asks for a fresh execution; the same key makes a repeated request free."""
+    """Equal items with equal keys share one execution, while it runs and for some minutes after. A new key requests a
+    new execution; with the same key, a repeated request costs no execution."""
     task_modules: list[str] | None = None
     """Top-level modules that the task needs: if the environment lacks one, its failed import is an infra_error and
-    never the program's failure; null: those that the test imports."""
+    never the program's failure; null: the modules that the test imports."""
     preload: list[_Module] | None = None
-    """Modules that the item imports first, as /v1/prepare planned; null: the service plans the batch itself."""
+    """Modules that the item imports first, as planned by /v1/prepare; null: the service itself plans the start."""
     zygote: list[list[_Module]] | None = Field(default=None, max_length=40)
-    """Modules of the process that the item is forked from, in layers, as /v1/prepare planned."""
+    """Modules, in layers, that are imported in the process from which the item is forked, as planned by /v1/prepare."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
-    """Memory that it probably needs, in MiB; for planning only."""
+    """Memory that the item probably needs, in MiB; for planning only."""
     long_after_seconds: float = Field(default=SHORTEST_LIMIT_SECONDS, gt=0, allow_inf_nan=False)
-    """CPU time after which it gives way to items that wait; for planning only."""
+    """CPU seconds after which the item pauses while other items wait; for planning only."""
     stop_after: int = Field(default=0, ge=0, le=1_000_000)
-    """Number of tests after which the execution is ended; 0: it runs to its end."""
+    """Number of tests after which the execution ends; 0: all tests run."""
     separate: bool = False
-    """True: the program runs in a process of its own, where the test text calls it by ``__separated__``; for
+    """True: the program runs in a separate process, and the test text calls the program by ``__separated__``; for
     clients that check passes themselves."""
     fail_fast: bool = False
-    """True: it ends at its first failing test, and later tests have the outcome 'missing'."""
+    """True: the execution ends at the first failing test, and later tests have the outcome 'missing'."""
     from_memory: bool = False
-    """True: it is repeated until it reads no file from the disk; for clients that check passes themselves."""
+    """True: the execution is repeated until it reads no file from disk; for clients that check passes themselves."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
-    """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
-    contradict this one, and a program that passes those did not solve the task."""
+    """Program that solves the task. If it is given, a pass is checked: program and reference are executed against tests
+    that contradict ``test``, and a program that passes such a test did not solve the task."""
     entry_point: str = Field(default="task_func", min_length=1, max_length=200)
-    """Name of the function that the test calls, for such a check."""
+    """Name of the function that the test calls; needed to check a pass."""
 
 
 class RequestedLimits(ApiModel):
     """Limits of each item of the batch; null: the service's default. Values above the service's bounds are refused."""
 
     memory_mib: int | None = Field(default=None, ge=64)
-    """Resident memory of all its processes."""
+    """Resident memory of all processes of an item, in MiB."""
     address_space_mib: int | None = Field(default=None, ge=256)
-    """Address space of each process."""
+    """Address space of each process, in MiB."""
     processes: int | None = Field(default=None, ge=8)
-    """Processes and threads at once."""
+    """Processes and threads of an item at the same time."""
     disk_mib: int | None = Field(default=None, ge=1)
-    """Size of its temporary folder."""
+    """Size of an item's temporary folder, in MiB."""
     output_kib: int | None = Field(default=None, ge=1)
-    """Size of the end of standard output, and of standard error, that is kept, in KiB."""
+    """Kept size of standard output, and of standard error, in KiB; only the end of longer output is kept."""
 
 
 class BatchRequest(ApiModel):
     """Items to execute."""
 
     items: list[Item] = Field(min_length=1)
-    """At least one, and at most what /v1/info says."""
+    """Items of the batch: at least one, at most ``max_batch`` of /v1/info."""
     limits: RequestedLimits = RequestedLimits()
     """Limits of each item."""
     start: Start = "warm"
-    """'warm' forks each item from a process that has its libraries imported, 'cold' starts an interpreter for each."""
+    """'warm' forks each item from a process with imported libraries, 'cold' starts an interpreter for each item."""
     detail: Literal["verdict", "outcome"] = "verdict"
-    """'verdict' says what an execution means, 'outcome' everything that was observed of it, for clients that judge."""
+    """Content of a result: 'verdict', or 'outcome', all observations of an execution, for clients that judge."""
     code_version: str = ""
-    """Version that the service must have, else it answers 409; empty: any."""
+    """Version of bigcodeflow that the service must have, else the service answers 409; empty: any version."""
     environment_sha: str = ""
-    """Environment in which the service must execute, else it answers 409; empty: any."""
+    """Sha of the environment that the service must have, else the service answers 409; empty: any environment."""
 
 
 class TestOutcome(ApiModel):
@@ -161,70 +161,70 @@ class Verdict(ApiModel):
     status: Literal["pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered", "infra_error"]
     """'infra_error' says nothing about the program: send the item again, under a fresh key."""
     failure_kind: str
-    """assertion, unusable_result, wrong_api, missing_setup, import, exception, syntax, timeout, memory, crash,
-    tampering, infrastructure or no_tests; empty for a pass."""
+    """Kind of failure: assertion, unusable_result, wrong_api, missing_setup, import, exception, syntax, timeout,
+    memory, crash, tampering, infrastructure or no_tests; empty for a pass."""
     tests: list[TestOutcome]
     """One entry for each expected test."""
     pass_share: float | None
-    """Share of the expected tests that passed; 0 where it tampered, null for an infra_error and where it was ended at
-    its first failing test."""
+    """Share of the expected tests that passed: 0 if the program tampered; null for an infra_error, or if the execution
+    ended at the first failing test."""
     module_trace: str
-    """Traceback of a program or a test class that did not load."""
+    """Traceback if the program or the test class did not load; else empty or the reason of an infra_error."""
     tests_expected: int
-    """Tests that have to pass."""
+    """Number of tests that have to pass."""
     tests_run: int
-    """Tests that came to an end."""
+    """Number of tests that ended."""
     wall_seconds: float
-    """Wall time from start to end, in seconds."""
+    """Wall time of the execution, in seconds."""
     cpu_seconds: float
-    """CPU time of all its processes, in seconds."""
+    """CPU time of all processes of the execution, in seconds."""
     max_rss_mib: float
-    """Most resident memory, in MiB."""
+    """Largest resident memory of the execution, in MiB."""
     stdout: str
-    """Standard output; its end, if it is longer than ``limits.output_kib``."""
+    """Standard output; only the end of an output longer than ``limits.output_kib``."""
     stderr: str
-    """Standard error; its end, if it is longer than ``limits.output_kib``."""
+    """Standard error; only the end of an output longer than ``limits.output_kib``."""
     stdout_truncated: bool
-    """True if ``stdout`` is only the end."""
+    """True if ``stdout`` holds only the end of the output."""
     stderr_truncated: bool
-    """True if ``stderr`` is only the end."""
+    """True if ``stderr`` holds only the end of the output."""
     attempts: int
-    """Number of executions: one that was disturbed from outside is repeated."""
+    """Number of executions; an execution that was disturbed from outside is repeated."""
     tampering: list[str]
-    """Names of the contradictory tests that it passed, and of its violations of the report's protocol."""
+    """Evidence of tampering: results of altered tests that no correct program has, and forged reports of tests."""
     integrity: Literal["checked", "tampered", "no contradiction", "not checked"] | None
-    """Result of the check of a pass; 'not checked': no reference, or the check did not end. null: it did not pass."""
+    """Result of the check of a pass; 'not checked': no ``reference``, or an unfinished check; null: no pass."""
     environment_sha: str
-    """Sha of the libraries and data that it was executed with."""
+    """Sha that identifies the libraries and data of the execution."""
     exit: str
-    """End of the sandbox: 'exit N' of the program, 'signal N', or the reason why it did not start."""
+    """End of the execution: 'exit N', 'signal N', 'killed: LIMIT', or the reason why the program did not start."""
 
 
 class Result(ApiModel):
-    """One line of the answer to a batch: an item that ended. Blank lines are signs of life."""
+    """Line of the response to a batch, for an item that ended. Blank lines show that the service is alive."""
 
     id: str
     """The item's ``id``."""
     verdict: Verdict | None = None
-    """Null if the batch asks for outcomes."""
+    """Verdict on the item; null if the batch asks for outcomes."""
     outcome: dict[str, Any] | None = None
-    """Null if the batch asks for verdicts."""
+    """Observations of the execution; null if the batch asks for verdicts."""
 
 
 class ProgramText(ApiModel):
-    """A program, and the position of its test in the request."""
+    """Program, and the position of its test in the request."""
 
     program: str
-    """Its text."""
+    """Text of the program."""
     test: int = Field(ge=0)
-    """Position of its test in ``tests``, starting at 0."""
+    """Position of the program's test in ``tests``, starting at 0."""
 
 
 class PrepareRequest(ApiModel):
-    """Programs whose starts are to be planned together."""
+    """Programs whose warm starts are planned together."""
 
     tests: list[str]
-    """Test texts, each once."""
+    """Test texts, without repetitions."""
     programs: list[ProgramText]
     """Programs in any order."""
 
@@ -233,16 +233,16 @@ class PlannedStart(ApiModel):
     """Planned start of an item: send the item with these fields."""
 
     preload: list[str]
-    """Modules that its texts import first."""
+    """Modules that the item imports first."""
     zygote: list[list[str]]
-    """Modules that the process has imported from which the item is forked, in layers; empty: none."""
+    """Modules, in layers, that are imported in the process from which the item is forked; empty: no modules."""
 
 
 class Prepared(ApiModel):
-    """Start of each program, in the order of the request."""
+    """Planned start of each program, in the order of the request."""
 
     starts: list[PlannedStart]
-    """One for each program."""
+    """Planned starts, one for each program."""
 
 
 class HostInfo(ApiModel):
@@ -259,30 +259,30 @@ class HostInfo(ApiModel):
     cores: int
     """Cores that items may keep busy."""
     slots: int
-    """Items that run at the same time; items that take long do not count."""
+    """Most items that run at the same time, not counting items that take long."""
 
 
 class Info(HostInfo):
-    """Description that a service gives of itself: that of a host, and its bounds."""
+    """Description that a service gives of itself: the fields of a host, limits, and counts of items and executions."""
 
     limits: LimitsConfig
-    """Upper bounds of an item's limits, but ``time_seconds`` is the time limit of an item that asks for none."""
+    """Upper bounds of an item's limits; only ``time_seconds`` is a default, for items that ask for no time limit."""
     most_seconds: float
-    """Longest time that an item may ask for, in seconds."""
+    """Longest time limit that an item may ask for, in seconds."""
     max_batch: int
     """Most items of a batch."""
     max_body_mib: int
     """Largest size of a request, in MiB."""
     max_queue: int
-    """Most items that wait or run at the same time, those of all clients together."""
+    """Most items of all clients together that wait or run at the same time."""
     open_items: int
-    """Items that wait or run now."""
+    """Items of all clients that wait or run at present."""
     executions: int
     """Executions since the start of the service."""
 
 
 def line(message: Mapping[str, Any]) -> bytes:
-    """Encode a message as one line; keep lone surrogates, which a model's text may hold, unchanged."""
+    """Encode a message as one line of JSON in ASCII, which can also hold the lone surrogates of a model's text."""
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -298,7 +298,7 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def message_of(text: bytes) -> dict[str, Any]:
-    """Parse a line as a message; ProtocolError does not quote the line, which may hold another client's program."""
+    """Parse a line as a message; errors do not quote the line, because it may hold another client's program."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -311,16 +311,16 @@ def message_of(text: bytes) -> dict[str, Any]:
 def item_fields(item: WorkItem, *, name: str, key: str = "") -> dict[str, Any]:
     """Return the fields of an ``Item`` for a client that judges outcomes itself.
 
-    An item with the same ``key`` as an earlier one is not executed again.
+    An item that equals an earlier item, including ``key``, is not executed again.
     """
     sent = {field: getattr(item, field) for field in _SENT}
     return {"id": name, "key": key, "expected_tests": [], "task_modules": []} | sent
 
 
 def work_item_of(item: Item, default_seconds: float) -> WorkItem:
-    """Return the work item for a client's item, without a key.
+    """Return the work item for a client's item, with an empty ``verdict_key``.
 
-    ``expected_tests`` and ``task_modules``, which only verdicts need, have no default here: null means none.
+    If ``expected_tests`` or ``task_modules`` is null, the work item has an empty value, as only verdicts need it.
     """
     sent = {field: getattr(item, field) for field in _SENT}
     sent |= {"preload": tuple(item.preload or ()), "zygote": tuple(map(tuple, item.zygote or ()))}
@@ -333,7 +333,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
 
 
 def parse_outcome(value: object) -> Outcome:
-    """Parse an outcome; raise ProtocolError unless its frames have all fields that a verdict needs."""
+    """Parse an outcome; raise ProtocolError unless its frames (events) have all fields that a verdict needs."""
     if not isinstance(value, dict) or value.keys() - _OUTCOME_FIELDS:
         raise ProtocolError("received an outcome that is not an object, or has unknown fields")
     try:
@@ -343,7 +343,7 @@ def parse_outcome(value: object) -> Outcome:
     for frame in outcome.frames:
         required = _FRAMES.get(str(frame.get("event")))
         if required is None or not all(name in frame for name in required):
-            raise ProtocolError("received an outcome with a frame that is unknown or lacks required fields")
+            raise ProtocolError("received an outcome with a frame whose event is unknown or lacks required fields")
     return outcome
 
 
@@ -352,7 +352,7 @@ _OUTCOME_FIELDS = frozenset(field.name for field in fields(Outcome))
 
 
 def prepare_requests(items: Sequence[WorkItem], max_bytes: float) -> Iterator[dict[str, Any]]:
-    """Yield requests to plan the starts of items, in order; each has a limited size, and each test text once."""
+    """Yield requests to plan the starts of items; each has at most ``max_bytes`` if possible, and each test once."""
     tests: dict[str, int] = {}
     programs: list[dict[str, Any]] = []
     size_bytes = 0
@@ -370,7 +370,7 @@ def prepare_requests(items: Sequence[WorkItem], max_bytes: float) -> Iterator[di
 def with_starts(
     items: Sequence[WorkItem], prepare: Callable[[dict[str, Any]], Mapping[str, Any]], max_bytes: float = float("inf")
 ) -> list[WorkItem]:
-    """Return items with the starts that ``prepare``, a call of a host or service, plans; or raise ProtocolError."""
+    """Return the items with the starts that ``prepare`` gets from a host or service; bad plans raise ProtocolError."""
     responses = [prepare(request) for request in prepare_requests(items, max_bytes)]
     try:
         starts = [start for one in responses for start in Prepared.model_validate({"starts": one["starts"]}).starts]
@@ -389,6 +389,7 @@ def programs_of(request: PrepareRequest) -> list[tuple[str, str]]:
     for number, one in enumerate(request.programs):
         if one.test >= len(request.tests):
             raise ProtocolError(
-                f"programs.{number}.test is {one.test}, but the number of tests is {len(request.tests)}"
+                f"programs.{number}.test is {one.test}, but it must be a position in `tests`, at least 0 and below "
+                f"{len(request.tests)}"
             )
     return [(one.program, request.tests[one.test]) for one in request.programs]

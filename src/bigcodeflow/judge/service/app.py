@@ -1,4 +1,4 @@
-"""The HTTP application of a service: its own routes, those of plug-ins, access control; and the process that serves."""
+"""HTTP application of a service: its own routes, routes of plug-ins and access control; and its server process."""
 
 import asyncio
 import hashlib
@@ -43,13 +43,13 @@ _STALLED_SECONDS = 60.0
 
 
 class Health(ApiModel):
-    """State of the service: does it accept work?"""
+    """State of the service: 'ok' if it accepts work, 'stopping' if it accepts none."""
 
     status: Literal["ok", "stopping"]
 
 
 class LineStream(StreamingResponse):
-    """Response that sends lines when they arrive; ``on_end`` is always called at the end, whatever the reason."""
+    """Response that sends lines when they arrive; ``on_end`` is called when it ends, also after an error."""
 
     media_type = "application/x-ndjson"
 
@@ -90,7 +90,7 @@ def _compare_keys(given: str | None, service: Service) -> None:
     sent = (given or "").encode("utf-8", "surrogateescape")
     mine, theirs = (hashlib.sha256(text).digest() for text in (service.settings.key.encode(), sent))
     if not hmac.compare_digest(mine, theirs):
-        reason = "a key is missing" if given is None else "the key is not this service's"
+        reason = "the key is missing" if given is None else "the key is wrong"
         raise RequestRefusedError(
             HTTPStatus.UNAUTHORIZED,
             f"{reason}: send it as `Authorization: Bearer KEY`",
@@ -99,17 +99,19 @@ def _compare_keys(given: str | None, service: Service) -> None:
 
 
 async def _require_own_name(request: Request) -> None:
-    """Refuse requests for another host name: without a key, other sites' pages could send them through a browser."""
+    """Refuse requests whose Host header names another machine: without a key, pages of other sites could send them."""
     if not is_own_name(request.headers.get("host", "")):
         raise RequestRefusedError(
-            HTTPStatus.FORBIDDEN, "a service without a key answers only requests to 127.0.0.1 or localhost"
+            HTTPStatus.FORBIDDEN,
+            "a service without a key answers only requests to 127.0.0.1 or localhost: use such a URL",
         )
 
 
 class OneLength:
     """Middleware that refuses requests with both Content-Length and Transfer-Encoding.
 
-    A proxy may use the other header; the rest of the body would then be read here as a separate (smuggled) request.
+    A proxy may use the header that the service ignores; the service would then read the rest of the body as a separate
+    (smuggled) request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -130,7 +132,7 @@ _ROUTES = Routes(_router, (BatchRequest, PrepareRequest, Result))
 
 @_open_router.get("/health", responses={503: {"model": Health, "description": "The service is stopping."}})
 async def health(service: OwnService) -> Response:
-    """Tell if the service takes work; asks for no key."""
+    """Tell if the service accepts work; this route requires no key."""
     if service.jobs.stopping:
         return json_response({"status": "stopping"}, HTTPStatus.SERVICE_UNAVAILABLE)
     return json_response({"status": "ok"})
@@ -138,19 +140,19 @@ async def health(service: OwnService) -> Response:
 
 @_router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """Return the OpenAPI description; asks for the key, as all routes except /health do."""
+    """Return the OpenAPI description; this route requires the key, as all routes except /health do."""
     return json_response(cast("FastAPI", request.app).openapi())
 
 
 @_router.get("/v1/info", response_model=Info)
 async def info(service: OwnService) -> Response:
-    """Return version, environment, isolation and bounds."""
+    """Return the service's version, environment, isolation and limits."""
     return json_response(service.info())
 
 
 @_router.post("/v1/prepare", response_model=Prepared, **body_options(PrepareRequest))
 async def prepare(request: Request, service: OwnService) -> Response:
-    """Plan the warm starts of programs; send all together, so that libraries that many import are kept imported."""
+    """Plan the warm starts of programs; send all programs together, so that common libraries are imported once."""
     with ExitStack() as held:
         body = await read_body(request, service, held)
         return json_response(await service.starts(body))
@@ -158,7 +160,7 @@ async def prepare(request: Request, service: OwnService) -> Response:
 
 @_router.post("/v1/batches", response_class=Response, **body_options(BatchRequest, 200, 409, 503))
 async def batches(request: Request, service: OwnService) -> Response:
-    """Execute items; an item that equals one that runs, or ended in the last minutes, shares its execution."""
+    """Execute items; an item shares the execution of an equal item that runs or ended in the last minutes."""
     with ExitStack() as held:
         batch = await service.read(await read_body(request, service, held), parse_batch)
         reserved = held.enter_context(service.jobs.reserved(len(batch.items), batch.mode))
@@ -194,7 +196,7 @@ def make_app(service: Service) -> FastAPI:
 
 
 def _plugin_routes() -> Iterator[Routes]:
-    """Yield the routes of plug-ins, ours first; a warning names each plug-in that is left out, and why."""
+    """Yield the routes of plug-ins, bigcodeflow's own first; log a warning for each plug-in that is left out."""
     taken = [Routes(_open_router), _ROUTES]
     entries, loaded = plugin_entries(_GROUP), loaded_plugins(_GROUP, Routes)
     for name in sorted(loaded, key=lambda name: not is_own(entries[name].value)):
@@ -206,17 +208,17 @@ def _plugin_routes() -> Iterator[Routes]:
 
 
 def _problem_of(part: Routes, taken: Sequence[Routes]) -> str:
-    """Explain why the routes of a plug-in cannot be served; empty if they can."""
+    """Return the reason why the routes of a plug-in cannot be served; empty if they can be served."""
     routes = [route for route in part.router.routes if isinstance(route, APIRoute)]
     # Routes of Starlette, websockets and mounted applications would answer without the key.
     if len(routes) < len(part.router.routes):
-        return "only routes of FastAPI ask for the key"
+        return "it has other routes than FastAPI's, which would not require the key: remove them"
     known = {name for one in taken for name in _names_of(one)}
-    return next((f"the service has {name} already" for name in _names_of(part) if name in known), "")
+    return next((f"the service already has {name}: rename it" for name in _names_of(part) if name in known), "")
 
 
 def _names_of(part: Routes) -> Iterator[str]:
-    """Yield what no other part may have: method and path of each route, and the name of each body's model."""
+    """Yield the names that must be unique in a service: method and path of each route, and name of each body model."""
     for route in part.router.routes:
         if isinstance(route, APIRoute):
             yield from (f"{method} {route.path}" for method in sorted(route.methods or ()))
@@ -224,7 +226,7 @@ def _names_of(part: Routes) -> Iterator[str]:
 
 
 def _openapi(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> dict[str, Any]:
-    """Return FastAPI's OpenAPI description plus the models of bodies, which are parsed by hand to count their size."""
+    """Return FastAPI's OpenAPI description, plus the body models: FastAPI misses bodies that routes read themselves."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema(
         [(model, "validation") for model in bodies], ref_template="#/components/schemas/{model}"
@@ -246,10 +248,10 @@ def serve(
     application: Callable[[Service], FastAPI] = make_app,
     **options: Any,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then running items may end, and clients must send all others again.
+    """Serve until SIGTERM or SIGINT; then running items may end, and clients must send waiting items again.
 
-    ``ready`` is called with URL and slots once requests are answered; ``known`` are altered tests that are validated in
-    the environment; ``options`` go to ``uvicorn.Config``.
+    ``ready`` is called with the URL and the number of slots when the service accepts requests. ``known`` holds altered
+    tests that are validated in the environment. ``options`` are passed to ``uvicorn.Config``.
     """
     with (
         listening(host, port) as listener,
@@ -293,12 +295,12 @@ class ServiceServer(uvicorn.Server):
 
 
 def usable_key(key: str, host: str, variable: str) -> str:
-    """Return the key if it is usable; ConfigError if it is empty beyond loopback, or if no header can carry it."""
+    """Return a usable ``key``; raise ConfigError if it fits no HTTP header, or is empty and ``host`` not loopback."""
     if not key and not is_loopback(host):
         raise ConfigError(
             f"whoever reaches {host} could execute programs here: set {variable} to a key that clients have to know, "
             "or listen on 127.0.0.1"
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigError(f"{variable} holds blanks or characters outside ASCII, which an HTTP header cannot hold")
+        raise ConfigError(f"the key in {variable} has blanks or characters outside printable ASCII: choose another key")
     return key

@@ -1,4 +1,4 @@
-"""Parsing of requests: their JSON, their limits, and the tests of each item."""
+"""Parsing and validation of requests: JSON, limits, and the tests of each item."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ class RequestRefusedError(BigCodeFlowError):
 
 
 def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestRefusedError:
-    """Make the refusal of a request that may be sent again later."""
+    """Return the error that refuses a request which the client may send again later."""
     return RequestRefusedError(status, line, headers={"Retry-After": "2"})
 
 
@@ -48,9 +48,9 @@ class ServingSettings:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     """Limits of an item unless its batch asks for others; ``time_seconds`` applies to items that ask for no time."""
     most_limits: LimitsConfig | None = None
-    """Upper bounds of the limits that a batch may ask for; None takes ``limits``."""
+    """Upper bounds of the limits that a batch may ask for; None means the same as ``limits``."""
     most_seconds: float = 3600.0
-    """Longest time that an item may ask for, in wall and CPU seconds."""
+    """Longest time limit that an item may ask for, in wall and CPU seconds."""
     max_batch: int = 1000
     """Most items of a batch."""
     max_body_mib: int = 64
@@ -58,7 +58,7 @@ class ServingSettings:
     max_queue: int = 4000
     """Most items of all clients together that wait or run at the same time."""
     key: str = ""
-    """Key that clients must send; empty for none, on loopback only."""
+    """Key that clients must send; empty means no key, which is possible on loopback only."""
 
 
 class ParsedItem(NamedTuple):
@@ -70,7 +70,7 @@ class ParsedItem(NamedTuple):
 
 
 class ParsedBatch(NamedTuple):
-    """A batch with its items, and their limits and kind of start."""
+    """Batch with its items, their limits and their kind of start."""
 
     request: BatchRequest
     items: dict[str, ParsedItem]
@@ -79,7 +79,7 @@ class ParsedBatch(NamedTuple):
 
 
 def validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
-    """Parse a JSON body as a request of at most ``max_batch`` items (0: any number); refuse it if it is not valid."""
+    """Parse a JSON body as ``model`` with at most ``max_batch`` items (0: any number); refuse an invalid body."""
     try:
         # Python's json, not pydantic's parser: texts of models may contain lone surrogates, which pydantic refuses.
         value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
@@ -101,14 +101,14 @@ def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEn
 
 
 def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
-    """Check a batch and plan its work; raise RequestRefusedError with a line for each error."""
+    """Check a batch and make its work items; raise RequestRefusedError with a line for each error."""
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
     mode = ExecutionMode(_limits(request.limits, settings), request.start)
     wrong = [line for number, item in enumerate(request.items) for line in _wrong(number, item, settings)]
     names = [item.id for item in request.items]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        wrong.append(f"items: the id {twice!r} occurs more than once")
+        wrong.append(f"items: the id {twice!r} occurs more than once: give each item another id")
     if wrong:
         raise refusal(wrong)
     own = (code_version(), environment.environment_sha)
@@ -116,7 +116,7 @@ def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: 
     if own != wanted:  # the batch was planned for another service, such as an earlier one at this address
         raise RequestRefusedError(
             HTTPStatus.CONFLICT,
-            f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
+            f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, but the batch needs {wanted[0]} "
             f"and {wanted[1][:12]}: start the service with the same versions, or start the run again",
         )
     context = [mode.limits.model_dump(), mode.start, request.detail, environment.environment_sha]
@@ -132,7 +132,7 @@ def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: 
 
 
 def parse_programs(body: bytes) -> list[tuple[str, str]]:
-    """Parse a PrepareRequest into pairs of program and test; raise RequestRefusedError if it is refused."""
+    """Parse a PrepareRequest into pairs of program and test; raise RequestRefusedError if the body is not valid."""
     request = validated(body, PrepareRequest)
     _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
     try:
@@ -142,11 +142,11 @@ def parse_programs(body: bytes) -> list[tuple[str, str]]:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number: send a finite number")
 
 
 def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Make a json hook that builds objects and refuses too many values before pydantic validates them."""
+    """Return a hook for json.loads that builds objects, and refuses too many values before pydantic validates them."""
     left = _MAX_VALUES
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -166,9 +166,9 @@ def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any
 
 
 def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
-    """Refuse tests, given as pairs of place and text, that are so long that parsing takes seconds and gigabytes."""
+    """Refuse long tests, whose parsing takes seconds and gigabytes; ``tests`` holds (field, text) pairs."""
     large = [
-        f"{place}: has {len(test):,} characters; the limit is {MOST_TEST_CHARACTERS:,} characters: shorten it"
+        f"{place}: has {len(test):,} characters; the limit is {MOST_TEST_CHARACTERS:,} characters: shorten the test"
         for place, test in tests
         if len(test) > MOST_TEST_CHARACTERS
     ]
@@ -177,10 +177,10 @@ def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
 
 
 def refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestRefusedError:
-    """Make a refusal with a line for each reason; only the first 20 are sent."""
+    """Return an error that refuses a request, with a line for each reason; only the first 20 lines are sent."""
     lines = list(lines)
     if len(lines) > _MAX_LINES:
-        lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more"]
+        lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more errors"]
     return RequestRefusedError(status, *lines)
 
 
@@ -198,10 +198,12 @@ def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
 
 
 def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
-    """Yield a line for each error of an item: too much time, or a test without test ids."""
+    """Yield a line for each error of an item: a time limit that is too long, or a test without test methods."""
     most = settings.most_seconds
     if item.time_seconds and item.time_seconds > most:
-        yield f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's limit, {most:g} s"
+        yield (
+            f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's limit, {most:g} s: lower it"
+        )
     if item.expected_tests is not None:
         return
     reason = "has no class TestCases with a test method: write one, or set expected_tests"

@@ -1,4 +1,4 @@
-"""Parts of the service's routes: reading a body within the budget, answers, and their description.
+"""Parts that the service's routes share: reading of request bodies, JSON responses, and OpenAPI descriptions.
 
 Plug-ins add routes by entry points of the group ``bigcodeflow.routes``, each a `Routes`; see docs/service.md.
 """
@@ -22,21 +22,21 @@ _BODY_SECONDS = 120.0
 
 
 class Routes(NamedTuple):
-    """Routes that one plug-in adds; each asks for the service's key."""
+    """Routes that one plug-in adds; each route requires the service's key."""
 
     router: APIRouter
-    """Routes of FastAPI alone; a service leaves out a plug-in with others, or with routes that it has already."""
+    """Router with FastAPI routes only; a plug-in with other routes, or with an existing route, is left out."""
     bodies: tuple[type[BaseModel], ...] = ()
-    """Models of the bodies that routes read by `read_body`, with names that no other model of the service has."""
+    """Models of the bodies that the routes read with `read_body`; model names must be unique in the service."""
     password: bool = False
-    """Take the key as the password of HTTP Basic too, for clients that know only a URL: http://any:KEY@HOST."""
+    """True: accept the key also as an HTTP Basic password, for clients with only a URL: http://any:KEY@HOST."""
 
 
 class Problem(ApiModel):
-    """Why a request was refused."""
+    """Reasons why a request was refused."""
 
     detail: list[str]
-    """One line for each thing that is wrong: where, what, and what to do."""
+    """One line for each error: its place, the problem, and the remedy."""
 
 
 def _service_of(request: Request) -> Service:
@@ -45,7 +45,7 @@ def _service_of(request: Request) -> Service:
 
 OwnService = Annotated[Service, Depends(_service_of)]
 _REASONS = {
-    400: "The request states its length in two ways.",
+    400: "The request has both Content-Length and Transfer-Encoding.",
     401: "The key is missing or wrong.",
     403: "The request names another host.",
     408: "The body did not arrive in time.",
@@ -55,7 +55,7 @@ _REASONS = {
     422: "The request cannot be understood, or asks for more than is allowed.",
     429: "No room now.",
     503: "The service is stopping.",
-    504: "The service could not judge the program: nothing is known of it.",
+    504: "The service could not judge the program: nothing is known about the program.",
 }
 RESPONSES: dict[int, dict[str, Any]] = {
     status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()
@@ -65,13 +65,13 @@ for _status in (429, 503, 504):
     RESPONSES[_status]["headers"] = _RETRY_AFTER
 RESPONSES[200] = {
     "description": "One line for each item as it ends, in any order. An item without a line was not executed: the "
-    "connection broke or the service stopped, and the item is to be sent again.",
+    "connection broke or the service stopped: send the item again.",
     "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/Result"}}},
 }
 
 
 def body_options(model: type[BaseModel], *statuses: int) -> dict[str, Any]:
-    """Return the options of a route that takes a body: its model, and `statuses` in addition to the common ones."""
+    """Return FastAPI options that describe a route's body (``model``) and responses: common ones and ``statuses``."""
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}
     return {
         "openapi_extra": {"requestBody": {"required": True, "content": content}},
@@ -80,10 +80,10 @@ def body_options(model: type[BaseModel], *statuses: int) -> dict[str, Any]:
 
 
 async def read_body(request: Request, service: Service, held: ExitStack) -> bytes:
-    """Read the whole body; refuse it if it is too large or slow. Its bytes are in the budget until ``held`` closes."""
+    """Return the body; refuse a body that is too large or slow. Its bytes count in ByteBudget until ``held`` closes."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # browsers send this type to another site only after a CORS preflight
-        raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
+        raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json")
     most_bytes, size_bytes = service.settings.max_body_mib << 20, 0
     chunks: list[bytes] = []
     try:
@@ -104,7 +104,7 @@ async def read_body(request: Request, service: Service, held: ExitStack) -> byte
         reason = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
         raise RequestRefusedError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=CLOSE) from None
     if size_bytes > most_bytes:
-        reason = f"a request may have at most {most_bytes >> 20} MiB: send several"
+        reason = f"the body is larger than {most_bytes >> 20} MiB: send several smaller requests"
         raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=CLOSE)
     return b"".join(chunks)
 

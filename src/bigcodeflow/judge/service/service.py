@@ -44,20 +44,20 @@ _Parsed = TypeVar("_Parsed")
 
 
 def stopping() -> request_parsing.RequestRefusedError:
-    """Make the refusal of a request that arrives while the service stops."""
-    return busy("the service is stopping: send it again when it is back", HTTPStatus.SERVICE_UNAVAILABLE)
+    """Return the error that refuses a request because the service is stopping."""
+    return busy("the service is stopping: send the request again later", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class ByteBudget:
-    """Limit of the bytes of requests that are held at the same time."""
+    """Limit of the memory that the bodies of all open requests use together."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left = most_bytes
 
     def take(self, count: int) -> None:
-        """Count bytes that arrived; refuse the request if they exceed the limit."""
+        """Count bytes that arrived; raise RequestRefusedError if the total exceeds the limit."""
         if count > self._left:
-            raise busy("the requests under way fill the memory that they may have: send this one again later")
+            raise busy("the open requests use all memory that is allowed for requests: send this request again later")
         self._left -= count
 
     def give(self, count: int) -> None:
@@ -65,14 +65,14 @@ class ByteBudget:
 
 
 class Job:
-    """One execution, for which one or more items wait."""
+    """Execution for whose outcome one or more items wait."""
 
     def __init__(self, item: WorkItem, mode: ExecutionMode, max_attempts: int) -> None:
         self.item, self.mode, self.max_attempts = item, mode, max_attempts
         self.waiting = 0  # items of all batches
         self.task: asyncio.Task[None] | None = None  # once it has begun
         self.done: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
-        """Its outcome; None if it was withdrawn."""
+        """Outcome of the execution; None if the execution was withdrawn."""
         self.attempts = 0
         self.ended_at = 0.0
         self.size_bytes = 0
@@ -96,17 +96,21 @@ class JobQueue:
 
     @contextmanager
     def reserved(self, count: int, mode: ExecutionMode) -> Iterator[list[Job]]:
-        """Hold places for ``count`` items during the block; refuse the request if too few are left.
+        """Reserve room for ``count`` items during the block; raise RequestRefusedError if there is too little room.
 
-        Yields a list for the executions of these items. At the end of the block, those that have not begun and for
-        which no other batch waits are withdrawn.
+        Yields an empty list for `begin`, which appends the jobs of these items. At the end of the block, jobs that have
+        not begun and for which no other batch waits are withdrawn.
         """
         if self.stopping:
             raise stopping()
         if self.open_items + count > self._max_queue:
-            raise busy(f"{self.open_items} items wait or run, and {self._max_queue} may: send the {count} again later")
+            raise busy(
+                f"the queue holds {self.open_items} items, at most {self._max_queue}: send the batch of {count} later"
+            )
         if mode not in self._modes and len(self._modes) >= _MAX_MODES:
-            raise busy(f"items under {_MAX_MODES} different limits wait or run already: send these again later")
+            raise busy(
+                f"batches with {_MAX_MODES} different limits or starts, the maximum, are open: send this batch later"
+            )
         self.open_items += count
         self._modes[mode] += 1
         jobs: list[Job] = []
@@ -121,9 +125,9 @@ class JobQueue:
                     self._withdraw(job)
 
     def begin(self, reserved: list[Job], items: Iterable[WorkItem], mode: ExecutionMode, max_attempts: int) -> None:
-        """Queue items that are neither queued, running nor kept, and append the job of each item to ``reserved``.
+        """Append a job for each item to ``reserved``: new, or of an equal item that waits, runs or ended lately.
 
-        Items with equal verdict keys share a job.
+        Items are equal if their verdict keys are equal.
         """
         self._drop_old()
         new = deque[Job]()
@@ -141,7 +145,7 @@ class JobQueue:
         self._begin_waiting()
 
     def drain(self) -> None:
-        """Start no further executions, withdraw the waiting ones, and let running ones end."""
+        """Start no further executions: withdraw all waiting executions, and let running executions end."""
         self.stopping = True
         for job in [job for queue in self._queues for job in queue]:
             self._withdraw(job)
@@ -153,7 +157,7 @@ class JobQueue:
             del self._jobs[job.item.verdict_key]
 
     def _begin_waiting(self) -> None:
-        """Start executions while slots are free, one of each batch in turn: small batches do not wait for large."""
+        """Start executions while the pool has free slots, in turn from each batch, so that small batches wait less."""
         while len(self._in_slots) < self._pool.slots and self._queues and not self.stopping:
             queue = self._queues.popleft()
             job = queue.popleft()
@@ -183,7 +187,7 @@ class JobQueue:
             await asyncio.wait([done])
             error = done.exception()
             # Errors of the service, such as a lack of file descriptors, must not count as failures of the program.
-            lacking = f"{NOT_STARTED}the service met {error!r}: see its log"
+            lacking = f"{NOT_STARTED}the service failed with {error!r}: read the service's log"
             outcome = Outcome(exit=lacking) if error else done.result()
             if self.stopping or not worth_repeating(outcome):
                 break
@@ -244,18 +248,18 @@ class Service:
     async def read(
         self, body: bytes, parse: Callable[[bytes, ServingSettings, InstalledEnvironment], _Parsed]
     ) -> _Parsed:
-        """Parse a body in the reading thread; raise RequestRefusedError if it is refused."""
+        """Parse a request's body in the reading thread; raise RequestRefusedError if the body is not valid."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reading, parse, body, self.settings, self.pool.environment)
 
     async def starts(self, body: bytes) -> dict[str, Any]:
-        """Plan the start of each program of a request; raise RequestRefusedError if it is refused."""
+        """Plan the start of each program of a request; raise RequestRefusedError if the body is not valid."""
         loop = asyncio.get_running_loop()
         texts = await loop.run_in_executor(self._reading, request_parsing.parse_programs, body)
         return {"starts": await loop.run_in_executor(self._planning, self.pool.prepare, texts)}
 
     async def lines(self, reserved: list[Job], batch: ParsedBatch) -> AsyncGenerator[bytes, None]:
-        """Yield the results of a batch as lines when they arrive; a blank line is a sign of life."""
+        """Yield the result line of each item of a batch when it ends; blank lines show that the service is alive."""
         planning = asyncio.ensure_future(self._planned(batch))
         while not (await asyncio.wait([planning], timeout=protocol.ALIVE_SECONDS))[0]:
             yield b"\n"
@@ -286,7 +290,7 @@ class Service:
                 task.cancel()
 
     async def verdict_of(self, batch: ParsedBatch, is_gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
-        """Return the verdict of a batch's item; RequestRefusedError if ``is_gone`` (polled) or if the service stops."""
+        """Return the verdict on the only item; raise RequestRefusedError if the client leaves or the service stops."""
         with self.jobs.reserved(1, batch.mode) as reserved:
             async with aclosing(self.lines(reserved, batch)) as lines:
                 async for line in lines:
@@ -302,7 +306,7 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _planned(self, batch: ParsedBatch) -> dict[str, ParsedItem]:
-        """Return the items; those without a start from the client get a planned one."""
+        """Return the items; plan the start of each item for which the client sent no start."""
         items = batch.items
         if batch.mode.start == "cold" or all(one.request.preload is not None for one in items.values()):
             return items
@@ -314,7 +318,7 @@ class Service:
         }
 
     async def _line(self, name: str, parsed: ParsedItem, job: Job, batch: ParsedBatch) -> bytes:
-        """Return the result of an item, once it has ended and its pass is checked; empty if it was withdrawn."""
+        """Return the result line of an item after its execution and check; empty if the item was withdrawn."""
         outcome = await asyncio.shield(job.done)
         if outcome is None:
             return b""
@@ -334,7 +338,7 @@ class Service:
         return verdict(item, outcome, backend="local", environment_sha=self._environment_sha, attempts=attempts)
 
     def _check(self, parsed: ParsedItem, mode: ExecutionMode) -> CheckResult:
-        """Check a pass by executions against altered texts of its test; keep the texts that were validated."""
+        """Check a pass with altered tests, and return the result; keep newly validated tests for later checks."""
         item, entry_point = parsed.work, parsed.request.entry_point
         task = task_row(item.test, entry_point, item.expected_tests)
 

@@ -1,4 +1,4 @@
-"""Build a new ``results.duckdb`` and replace the former file with it; unchanged artifacts are copied from that file."""
+"""Build a new ``results.duckdb`` in place of the former file, from which rows of unchanged artifacts are copied."""
 
 import json
 import logging
@@ -68,24 +68,24 @@ logger = logging.getLogger(__name__)
 
 
 class StoredArtifact(NamedTuple):
-    """A finished artifact in the store's file system."""
+    """A finished artifact of the store, and its Parquet file."""
 
     stage: str
     artifact: str
     """Key of the artifact."""
     file: str
     stamp: str
-    """Size and time of the Parquet file; the file is read again when they change."""
+    """Size and modification time of the Parquet file; if the stamp changes, the file is read again."""
 
 
 def rebuild_catalog(location: Path | str) -> Path:
     """Rebuild ``results.duckdb`` in the store's folder from the current content of the store; return its path.
 
-    The database itself (COMMENT ON) and docs/formats.md describe the views and their columns. Status and cause of each
-    sample, metrics and costs are tables in the file; for unchanged artifacts they are copied from the former catalog. A
-    run with a missing or damaged artifact is left out with a warning, and listed in the table ``left_out``. For a store
-    at a URL the file is in the replica on this machine. An atomic rename replaces the file, so open readers keep their
-    version. Raises ArtifactError if the catalog cannot be built.
+    Comments in the database (COMMENT ON) and docs/formats.md describe the views and their columns. The file has tables
+    of each sample's status and cause, of metrics and of costs; rows of unchanged artifacts are copied from the previous
+    file. A run with a missing or damaged artifact is left out with a warning, and listed in the table ``left_out``. For
+    a store at a URL, the file is in the replica on this machine. An atomic rename replaces the file: programs that have
+    opened the previous file can still read it. Raises ArtifactError if the catalog cannot be built.
     """
     import duckdb  # takes 0.15 s, which a run without a rebuild can save
 
@@ -107,8 +107,8 @@ def rebuild_catalog(location: Path | str) -> Path:
             aside.replace(target)
         except duckdb.Error as error:
             raise ArtifactError(
-                f"{target} cannot be built ({' '.join(str(error).split())}): see that the disk has room, or delete the "
-                f"artifact folder that is named here; then run `bigcodeflow catalog --store {store.location}`"
+                f"{target} cannot be built ({' '.join(str(error).split())}): free disk space, or delete the artifact's "
+                f"folder if the error names one of its files; then run `bigcodeflow catalog --store {store.location}`"
             ) from error
         finally:
             # Temporary files of this rebuild and of killed ones: the lock excludes other running rebuilds.
@@ -121,9 +121,9 @@ def rebuild_catalog(location: Path | str) -> Path:
 
 
 class _Rebuild:
-    """One rebuild of the catalog: the connection to the new database, and what is known of the store's artifacts.
+    """A rebuild of the catalog: the connection to the new database, and the state of the store's artifacts.
 
-    ``intact`` has the artifacts and ``damaged`` the error messages, both by stage and key.
+    ``intact`` maps stage and key to readable artifacts, ``damaged`` maps stage and key to error messages.
     """
 
     def __init__(self, connection: "DuckDBPyConnection", store: Store) -> None:
@@ -132,7 +132,7 @@ class _Rebuild:
         self.damaged: dict[tuple[str, str], str] = {}
 
     def fill(self, former: Path) -> None:
-        """Create all tables and views; copy unchanged artifacts from the former catalog."""
+        """Create all tables and views; copy rows of unchanged artifacts from the previous catalog."""
         # Before the artifacts are listed: otherwise a run recorded in between would seem to lack its artifacts.
         recorded = recorded_runs(self.store.location)
         known = _attach(self.connection, former)
@@ -167,8 +167,8 @@ class _Rebuild:
             # A single line for all: otherwise a lost folder would fill the terminal at the end of every run.
             first, lost = left_out[0], {row["record"] for row in left_out} - {None}
             logger.warning(
-                "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s "
-                "%s): `bigcodeflow catalog --store %s` names them all; run them again, or delete their records",
+                "%s: the catalog leaves out %s recorded runs with missing or damaged artifacts (first: %s %s %s): "
+                "list all with `bigcodeflow catalog --store %s`; then run these runs again, or delete their records",
                 self.store.location, f"{len(lost):,}", first["artifact"], first["key"], first["reason"],
                 self.store.location,
             )  # fmt: skip
@@ -176,7 +176,7 @@ class _Rebuild:
     def _collect(
         self, table: StageTable, found: Sequence[StoredArtifact], known: Mapping[tuple[str, str], str]
     ) -> None:
-        """Create the stage's table: copy unchanged artifacts from the former catalog, read the others from files."""
+        """Create a stage's table; copy the rows of artifacts with the stamp in ``known`` from the previous catalog."""
         model = models.sql_of(f"catalog/stored/{table.kept}")
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
         self.connection.execute(f'CREATE TEMP TABLE "read_{table.kept}" AS {model}')
@@ -187,7 +187,7 @@ class _Rebuild:
         self.intact |= {one[:2]: one for one in found if one[:2] not in self.damaged}
 
     def _read(self, table: StageTable, model: str, artifacts: Sequence[StoredArtifact]) -> None:
-        """Read all artifacts at once; if that fails, read each separately to detect damage."""
+        """Insert rows of all artifacts at once; if this fails, read each artifact alone to detect damaged files."""
         import duckdb
 
         if not artifacts:
@@ -205,13 +205,13 @@ class _Rebuild:
                 self._read(table, model, [artifact])
 
     def _create(self, name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Create a table of the rows from a single JSON text, as DuckDB needs a statement per row for Python values."""
+        """Create a table of ``rows``, passed as one JSON text, because DuckDB inserts Python rows one by one."""
         select = "SELECT unnest(from_json($rows, $structure), max_depth := 2)"
         parameters = {"rows": json.dumps(rows), "structure": json.dumps([types])}
         self.connection.execute(f"CREATE TABLE {name} AS {select}", parameters)
 
     def _complete_runs(self, recorded: Sequence[RecordedRun]) -> tuple[list[RecordedRun], list[dict[str, Any]]]:
-        """Return the runs whose artifacts are all intact, in the order of time, and rows of ``left_out``."""
+        """Return the complete runs, by start time, and rows of ``left_out``: one per missing or damaged artifact."""
         runs, left_out = [], []
         unreadable = {place: f"cannot be read: {reason}" for place, reason in self.damaged.items()}
         unowned = dict(unreadable)
@@ -228,7 +228,7 @@ class _Rebuild:
         return runs, left_out
 
     def _create_study_views(self) -> list[dict[str, Any]]:
-        """Create a view over each study's files and the table ``studies``; return rows of ``left_out``."""
+        """Create a view for each study, and the table ``studies``; return rows of ``left_out`` for damaged results."""
         left_out, results = [], []
         for study, schema in study_views().items():
             artifacts = []
@@ -245,7 +245,7 @@ class _Rebuild:
         return left_out
 
     def _create_views(self) -> None:
-        """Create a view of each stage's files, and over these the views of `results/sql/`."""
+        """Create a view of the files of each stage, then the views in ``VIEWS``, which read the views of the stages."""
         stages = [table for table in STAGE_TABLES if table.stage not in VIEWS]
         # For each view that it creates, DuckDB opens all files below it; so create the models over empty views first.
         for stage, schema, _ in stages:
@@ -259,7 +259,7 @@ class _Rebuild:
 
 
 def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, str], str]:
-    """Attach the former catalog as ``former``; return stamps of its artifacts by stage and key, empty if unusable."""
+    """Attach the previous catalog; return its artifacts' stamps by stage and key, or {} if the catalog is unusable."""
     import duckdb
 
     # If it is absent, of another version, damaged, or open for writing elsewhere, all data is read from the store.
@@ -283,7 +283,7 @@ def _artifacts_of(store: Store, stage: str) -> Iterator[StoredArtifact]:
 
 
 def _artifacts_of_run(run: RecordedRun) -> dict[str, tuple[str, str]]:
-    """Map the run's artifacts to stage and key, without artifacts that this version does not know."""
+    """Map the name of each artifact of the run to its stage and key; skip artifacts that this version does not know."""
     return {name: (folder, run.keys[name]) for name, folder in STAGE_FOLDERS.items() if name in run.keys}
 
 
@@ -311,7 +311,7 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def _study_row(result: StoredArtifact) -> dict[str, Any]:
-    """Return a row of ``studies`` about a study's result, from its manifest."""
+    """Return the row of the table ``studies`` for a study's result, made from the result's manifest."""
     manifest = json.loads(Path(result.file).with_name(MANIFEST).read_bytes())
     settings = dict(manifest["settings"])
     return {
@@ -325,15 +325,15 @@ def _study_row(result: StoredArtifact) -> dict[str, Any]:
 
 
 def _without_zone(moment: datetime | None) -> str | None:
-    """Return a UTC time without zone: DuckDB's Python client needs a further package for times with zone."""
+    """Return a UTC time as text without zone, because DuckDB needs a further package to read times with zone."""
     return moment.replace(tzinfo=None).isoformat() if moment else None
 
 
 def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
-    """Return a SELECT of all rows of the artifacts, with the columns ``artifact`` (the key) and ``file`` first.
+    """Return SQL that selects all rows of the artifacts; its first columns are ``artifact`` (the key) and ``file``.
 
-    The empty part of the UNION provides all current columns, even if earlier versions wrote the artifacts without some.
-    NaN becomes null, and so do substitute values that imports store in columns which must not be empty.
+    A UNION with an empty table adds columns that earlier versions did not write. NaN becomes null. Imports write
+    substitute values into columns that must not be empty; these values become null as well.
     """
     columns = {"artifact": "VARCHAR", "file": "VARCHAR"} | _types_of(schema)
     typed = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
@@ -349,9 +349,9 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
 
 
 def _nulls(schema: pa.Schema) -> list[str]:
-    """Return expressions that replace values which mean 'not known' by null, one for each column that may have them.
+    """Return SQL expressions, one per column where some values mean 'not known'; they replace such values by null.
 
-    Such values are NaN, 'unknown', and the substitute values of imported runs.
+    Values that mean 'not known' are NaN, 'unknown', and the substitute values of imported runs.
     """
     made = {column.name: _without_nan(f'"{column.name}"', column.type) for column in schema}
     made |= {name: f"nullif(\"{name}\", '{UNKNOWN}')" for name in _UNKNOWN_IN if name in made}
@@ -363,7 +363,7 @@ def _nulls(schema: pa.Schema) -> list[str]:
 
 
 def _without_nan(value: str, kind: pa.DataType) -> str:
-    """Return SQL that replaces NaN, which would spread to sums and means, with null; ``value`` if it cannot be NaN."""
+    """Return SQL that replaces NaN in ``value`` by null, as NaN would spoil sums; ``value`` if NaN cannot occur."""
     if pa.types.is_floating(kind):
         # Not isnan: DuckDB may assume it is false, because Parquet's statistics leave NaN out.
         return f"CASE WHEN isfinite({value}) THEN {value} END"

@@ -1,4 +1,4 @@
-"""Descriptions of the catalog's tables, views and columns: written as comments in the database, and read for people."""
+"""Descriptions of the catalog's tables, views and columns, which the database stores as comments."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class StageTable(NamedTuple):
-    """A stage's artifacts and the catalog's table of them."""
+    """A stage, and the catalog's table of the stage's artifacts."""
 
     stage: str
-    """Folder of the store, and name of the view."""
+    """Name of the stage, of its folder in the store, and of its view in the catalog."""
     schema: pa.Schema
     kept: str
-    """Name of the table in schema ``stored``, and of its model in ``sql/catalog/stored``."""
+    """Name of the table in schema ``stored``, and of the table's model in ``sql/catalog/stored``."""
 
 
 #: Ground truths are ordinary artifacts of the execution stage.
@@ -36,7 +36,7 @@ STAGE_TABLES = (
 
 
 def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
-    """Build a schema from the name, type and meaning of each column."""
+    """Build a schema from (name, type, meaning) of each column; the meaning is stored as the field's metadata."""
     return pa.schema([pa.field(name, kind, metadata={"meaning": meaning}) for name, kind, meaning in columns])
 
 
@@ -136,7 +136,7 @@ _TABLES = {"runs": RUNS, "studies": STUDY_RESULTS, "left_out": LEFT_OUT}
 
 
 class ViewColumn(NamedTuple):
-    """A column of a view."""
+    """A column of a view or table of the catalog."""
 
     name: str
     type: str
@@ -152,7 +152,7 @@ class Description(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A missing or damaged artifact, and the record of a run that the catalog leaves out because of it.
+    """A missing or damaged artifact, and the record of the run that the catalog leaves out for this reason.
 
     ``record`` is None if the artifact belongs to no run.
     """
@@ -164,7 +164,7 @@ class LeftOut(NamedTuple):
 
 
 def study_views() -> dict[str, pa.Schema]:
-    """Return the schema of each study's view by name; a study with the name of another view or table gets no view."""
+    """Return the schema of each study's view by name; skip a study with the same name as another view or table."""
     return {name: schema for name, schema in study_schemas().items() if name not in _ORDER}
 
 
@@ -174,7 +174,7 @@ def quoted(text: str) -> str:
 
 
 def comment_on(connection: "DuckDBPyConnection") -> None:
-    """Add comments to all views, tables and columns of the catalog, so that any client can show them."""
+    """Store the descriptions of all views, tables and columns as comments, so that any client can show them."""
     studies = study_views()
     kinds = {name: "TABLE" if name in _TABLES else "VIEW" for name in (*_ORDER, *studies)}
     columns = connection.execute(
@@ -195,7 +195,7 @@ def comment_on(connection: "DuckDBPyConnection") -> None:
 
 
 def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
-    """Read the views and tables of a catalog with their columns, and the runs and artifacts that it leaves out."""
+    """Return the views and tables of a catalog with their columns, and the artifacts that the catalog leaves out."""
     import duckdb
 
     try:
@@ -212,7 +212,9 @@ def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
                 columns.setdefault(name, []).append(ViewColumn(*column))
             left_out = connection.execute("SELECT record, artifact, key, reason FROM left_out").fetchall()
     except duckdb.Error as error:
-        raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): build it again") from error
+        raise ArtifactError(
+            f"{path} cannot be read ({' '.join(str(error).split())}): build it again with `bigcodeflow catalog`"
+        ) from error
     found = [Description(name, grain or "", columns[name]) for name, grain in grains]
     order = [*_ORDER[:-1], *study_views(), _ORDER[-1]]
     found.sort(key=lambda one: order.index(one.name) if one.name in order else len(order))
@@ -220,7 +222,7 @@ def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
 
 
 def _meanings(name: str, study: pa.Schema | None) -> Iterator[tuple[str, str]]:
-    """Yield names and meanings of columns; for repeated names the last meaning, from the view's own model, is valid."""
+    """Yield (column, meaning) pairs for the view or table ``name``; later pairs replace a column's earlier pairs."""
     yield "artifact", "key of the artifact, and name of its folder"
     yield "file", "path of the artifact's Parquet file"
     own = _TABLES.get(name) or study or _SCHEMAS[VIEWS.get(name, name)]

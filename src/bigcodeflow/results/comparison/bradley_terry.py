@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings: a number per model; the difference of two numbers says how often a model beats the other."""
+"""Bradley-Terry ratings: a number per model; the difference of two ratings gives the odds of a win."""
 
 import math
 from typing import Literal, NamedTuple
@@ -37,18 +37,18 @@ class Rating(NamedTuple):
 
 
 class Ratings(NamedTuple):
-    """Ratings of all models, in the given order."""
+    """Ratings of all models, in the order of the rows of ``scores`` in `matches_of`."""
 
     rows: list[Rating]
     regularised: bool
     """True if a tie was added to each pair of models, because the likelihood has no finite maximum otherwise."""
     regularised_rounds: bool
-    """True if a tie was added to each pair in all bootstrap rounds, as in some the likelihood has no finite maximum."""
+    """True if a tie was added to each pair in all rounds, because some rounds have no finite maximum otherwise."""
     rounds: int
 
 
 class Matches(NamedTuple):
-    """Outcomes of all pairs: the first row is for the original tasks, the others are for the bootstrap rounds."""
+    """Outcomes of all pairs of models; in each array, row 0 is for the original tasks, row r for bootstrap round r."""
 
     n_tasks: int
     passed: Array
@@ -58,11 +58,11 @@ class Matches(NamedTuple):
 
 
 def matches_of(scores: ArrayLike, *, rounds: int = BOOTSTRAP_ROUNDS, seed: int = 0) -> Matches:
-    """Treat each task as a match between all pairs of models; repeat this for tasks drawn with replacement.
+    """Count each task as a match of each pair of models; count again for each bootstrap round (tasks drawn anew).
 
-    With several samples, a task counts by shares: a model with pass share p wins against a model with share q by
-    p (1 - q), loses by q (1 - p), and ties for the rest, which is the mean over all pairs of samples. Scores have one
-    row per model and one column per task: the share of samples that pass, in 0..1.
+    With several samples, a match is divided. Against a model with pass share q, a model with pass share p gets
+    p (1 - q) of a win, q (1 - p) of a loss, and the rest as a tie: the means over all pairs of samples. ``scores``
+    has one row per model and one column per task: the share of samples that pass, in 0..1.
     """
     shares = np.asarray(scores, dtype=np.float64)
     n_models, n_tasks = shares.shape
@@ -75,7 +75,7 @@ def matches_of(scores: ArrayLike, *, rounds: int = BOOTSTRAP_ROUNDS, seed: int =
 
 
 def win_matrices(matches: Matches, ties: Ties) -> Array:
-    """Return the number of wins of the row's model over the column's model, of shape (1 + rounds, models, models)."""
+    """Return the number of wins of each row's model over each column's model, of shape (1 + rounds, models, models)."""
     # Remove rounding errors of 0 wins: 1e-16 wins would give a finite but absurd rating.
     won = _cleared(matches.passed[:, :, np.newaxis] - matches.both)
     if ties == "half":
@@ -87,7 +87,8 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
     """Compute ratings with mean 1000 on Elo's scale, with intervals from the bootstrap over tasks.
 
     A finite maximum of the likelihood exists only if every group of models lost to some model outside the group (Ford
-    1957); otherwise a tie is added to each pair. Source: Bradley and Terry 1952; ties count half as in Elo's scheme.
+    1957); otherwise a tie is added to each pair. If ``ties`` is "half", a tie is half a win for each model, as in Elo's
+    scheme. Source: Bradley and Terry 1952.
     """
     wins = win_matrices(matches, ties)
     finite = have_maximum(wins)
@@ -115,7 +116,8 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
 def have_maximum(wins: Array) -> NDArray[np.bool_]:
     """Tell for each matrix of wins if its likelihood has a finite maximum.
 
-    It has if chains of wins connect each model to all others. ``wins`` has the shape (matrices, models, models).
+    A finite maximum exists if chains of wins connect each model to every other model. ``wins`` has the shape (matrices,
+    models, models).
     """
     size = wins.shape[-1]
     reached = (wins > 0) | np.eye(size, dtype=bool)
@@ -128,7 +130,8 @@ def strengths_of(wins: Array) -> Array:
     """Return the maximum-likelihood strengths s of each matrix, with mean 0: P(i beats j) = 1 / (1 + exp(s_j - s_i)).
 
     Newton's method on the concave log-likelihood, the sum over i, j of wins[i][j] log P(i beats j), for all matrices at
-    once; each must have a finite maximum. Wins are of shape (matrices, models, models); diagonals are ignored.
+    once. Each matrix must have a finite maximum. ``wins`` has the shape (matrices, models, models); diagonals are
+    ignored.
     """
     from scipy.special import expit
 

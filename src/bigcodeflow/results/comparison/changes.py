@@ -1,4 +1,4 @@
-"""Test the change of a score between two executions of the same tasks: is it more than chance explains?"""
+"""Test if a score changed by more than chance explains between two executions of the same tasks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[Scored]):
-    """Difference of two scores on the tasks that both executions judged; shares are in 0..1."""
+    """Difference of two executions' scores on the tasks that both executions judged; shares are in 0..1."""
 
     earlier: Scored
     later: Scored
@@ -31,9 +31,9 @@ class Change(Generic[Scored]):
     n_tasks: int
     n_better: int
     n_worse: int
-    """Number of tasks with a smaller share of passing samples than before."""
+    """Number of tasks with a smaller share of passing samples in the later execution."""
     cause: str
-    """Text about other differences of the two executions."""
+    """Text that names other differences of the two executions, see :func:`cause_of`."""
 
     @property
     def later_score(self) -> float:
@@ -61,16 +61,16 @@ def change_of(
     single: bool,
     cause: str,
 ) -> Change[Scored]:
-    """Test a change; its p is not adjusted yet.
+    """Test if a later score differs from an earlier score; ``p_holm`` equals ``p`` until `adjusted` sets it.
 
     Args:
-        earlier: the earlier of the two that are compared.
-        later: the later one.
-        earlier_score: mean over the tasks of the earlier share of passing samples.
-        differences: later minus earlier share, of the tasks that differ; others may be left out.
-        n_tasks: number of tasks that both judged.
-        single: True if both have one judged sample of each task.
-        cause: other differences, see :func:`cause_of`.
+        earlier: the earlier execution, an object of any type.
+        later: the later execution, of the same type.
+        earlier_score: score of the earlier execution: mean over tasks of the share of passing samples.
+        differences: the later minus the earlier share of passing samples, for each task where the shares differ.
+        n_tasks: number of tasks that both executions judged.
+        single: True if both executions have one judged sample of each task.
+        cause: other differences of the executions, see :func:`cause_of`.
     """
     moved = [difference for difference in differences if abs(difference) > _ROUNDING]
     better = sum(difference > 0 for difference in moved)
@@ -95,24 +95,25 @@ def change_of(
 
 
 def adjusted(changes: Sequence[Change[Scored]], n_unchanged: int = 0) -> list[Change[Scored]]:
-    """Adjust p by Holm's method over the changes and ``n_unchanged`` other pairs, whose scores are equal."""
+    """Return the changes with ``p_holm`` by Holm's method over their p-values and ``n_unchanged`` p-values of 1."""
     p_values = holm([*(change.p for change in changes), *[1.0] * n_unchanged])
     return [replace(change, p_holm=p) for change, p in zip(changes, p_values, strict=False)]
 
 
 def cause_of(*, same_answers: bool, differing: Mapping[str, bool]) -> str:
-    """Describe in words how two executions differ, besides in their scores.
+    """Describe in words how two executions differ, apart from their scores.
 
-    ``differing`` maps a description, such as 'another environment', to True if it applies.
+    ``same_answers`` is True if both executed the same answers of the model. ``differing`` maps the description of a
+    difference, such as 'another environment', to True if the executions differ in this.
     """
     found = ["the same answers, judged again" if same_answers else "answered again"]
     return ", ".join([*found, *(words for words, differs in differing.items() if differs)])
 
 
 def _student_interval(moved: Sequence[float], mean: float, n_tasks: int) -> Interval:
-    """Return Student's interval of the mean of paired differences, which are 0 for all tasks that are not in ``moved``.
+    """Return Student's 95 % interval of ``mean``, the mean difference over tasks; ``moved`` omits differences of 0.
 
-    Comparisons of two runs resample instead, which takes too long for all series of a store.
+    The bootstrap that `bigcodeflow compare` uses would take too long for all pairs of runs in a store.
     """
     squares = math.fsum(difference**2 for difference in moved) - n_tasks * mean**2
     spread = student_quantile(n_tasks - 1) * math.sqrt(max(0.0, squares) / (n_tasks - 1) / n_tasks) if squares else 0.0

@@ -1,4 +1,4 @@
-"""Tasks that can be compared, slices of them, and notes on how the runs differ in more than the model."""
+"""Tasks that all compared runs have, slices of these tasks, and notes on differences of the runs."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -17,15 +17,15 @@ class By(StrEnum):
     """Property by which tasks are divided into slices."""
 
     domain = "domain"
-    """Each of a task's domains; slices overlap."""
+    """Domain of the task; a task with several domains is in several slices."""
     library = "library"
-    """Each of a task's libraries; slices overlap."""
+    """Library of the task; a task with several libraries is in several slices."""
     libraries = "libraries"
-    """Number of libraries."""
+    """Number of the task's libraries."""
     length = "length"
     """Quartile of the prompt's length in characters, among the compared tasks."""
     subset = "subset"
-    """BigCodeBench-Hard and the other tasks."""
+    """Subset: tasks of BigCodeBench-Hard, and all tasks that are not in it."""
 
 
 class CommonTasks(NamedTuple):
@@ -37,7 +37,7 @@ class CommonTasks(NamedTuple):
 
 
 def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
-    """Return the tasks that all runs share, with notes; raise ArtifactError if benchmarks or splits differ."""
+    """Return the tasks that all runs share; raise ArtifactError if benchmarks or splits differ, or no task remains."""
     first = runs[0]
     for run in runs[1:]:
         benchmarks = first.recorded.benchmark, run.recorded.benchmark
@@ -49,7 +49,7 @@ def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
         if run.recorded.split != first.recorded.split:
             raise ArtifactError(
                 f"{first.label} answers {first.recorded.split or 'unknown'} prompts, {run.label} "
-                f"{run.recorded.split or 'unknown'} ones: compare runs of one split"
+                f"{run.recorded.split or 'unknown'} prompts: compare runs of one split"
             )
     everywhere = [task_id for task_id in first.tasks if all(task_id in run.tasks for run in runs)]
     same = tuple(task_id for task_id in everywhere if len({run.tasks[task_id].test_sha256 for run in runs}) == 1)
@@ -61,32 +61,32 @@ def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
         )
     if not reliable:
         raise ArtifactError(
-            "every task that the runs have in common is in quarantine, and one of the runs leaves it out: score that "
-            "run again with execution.quarantine=flag"
+            "every task that the runs have in common is in quarantine, and at least one run does not score such tasks: "
+            "score that run again with execution.quarantine=flag, which counts them"
         )
     notes = (*_left_out_notes(runs, everywhere, same, reliable), *_differences(runs))
     return CommonTasks(reliable, (*notes, *(note for run in runs for note in _own_notes(run))))
 
 
 def left_out(runs: Sequence[ComparedRun], task_ids: Sequence[str], k: int) -> list[str]:
-    """Return the tasks for which some run has fewer than k judged samples."""
+    """Return the ids of the tasks for which some run has fewer than k judged samples."""
     return [task_id for task_id in task_ids if any(run.tasks[task_id].n_judged < k for run in runs)]
 
 
 def available_k(runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Sequence[int]) -> list[int]:
-    """Return the wanted k for which every run has enough samples of every task; raise ArtifactError if none is left."""
+    """Return the wanted k for which every run has k samples of every task; raise ArtifactError if no k remains."""
     fewest = min((run.tasks[task_id].n_given, run.label, task_id) for run in runs for task_id in task_ids)
     available = sorted({k for k in wanted if k <= fewest[0]})
     if not available:
         raise ArtifactError(
-            f"no pass@k to compare for k in {', '.join(map(str, sorted(set(wanted))))}: {fewest[1]} has {fewest[0]} "
-            f"samples of {fewest[2]}: ask for a smaller --k, or finish that run"
+            f"pass@k cannot be compared for k in {', '.join(map(str, sorted(set(wanted))))}: {fewest[1]} has "
+            f"{fewest[0]} samples of task {fewest[2]}: choose a smaller --k, or runs with more samples of each task"
         )
     return available
 
 
 def slices_of(tasks: Sequence[TaskCounts], by: By) -> list[tuple[str, list[str]]]:
-    """Return the name of each slice and the ids of its tasks, sorted by name."""
+    """Divide the tasks by the property ``by``; return name and task ids of each slice, sorted by name."""
     if by is By.length:  # four parts whose sizes differ by at most 1; tasks of equal length are in dataset order
         ordered = sorted(tasks, key=lambda task: (task.prompt_characters, task.position))
         cuts = [len(ordered) * part // 4 for part in range(5)]
@@ -107,7 +107,7 @@ def slices_of(tasks: Sequence[TaskCounts], by: By) -> list[tuple[str, list[str]]
 
 
 def named(task_ids: Sequence[str]) -> str:
-    """Return the first few ids as text, and the number of the others."""
+    """Return the first few task ids as text, with the number of further ids."""
     rest = len(task_ids) - _MOST_NAMED
     return ", ".join(task_ids[:_MOST_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
@@ -168,7 +168,7 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
-    """List which runs have which value; if several runs share the most frequent value, call them 'the others'."""
+    """Return text with each run's value; if several runs share the most frequent value, call them 'the others'."""
     having: dict[str, list[str]] = {}
     for run, value in zip(runs, values, strict=True):
         having.setdefault(value, []).append(run.label)
@@ -188,5 +188,5 @@ def _own_notes(run: ComparedRun) -> Iterator[str]:
     if lost := sum(task.n_given - task.n_judged for task in run.tasks.values()):
         yield (
             f"Warning: {lost:,} samples of {run.label} were not judged for reasons outside the samples and count "
-            "neither way; its numbers are provisional: run it again to judge them."
+            "neither as passed nor as failed; its numbers are provisional: run it again to judge them."
         )

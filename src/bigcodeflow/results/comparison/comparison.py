@@ -43,13 +43,13 @@ class Comparison:
     grids: tuple[Grid, ...]
     """Runs of the same model with different request settings."""
     pairs: tuple[Pair, ...]
-    """All pairs over all tasks, for each k."""
+    """All pairs of runs over all tasks, for each k."""
     slices: tuple[Pair, ...]
-    """All pairs on each slice, for the smallest k; empty if no slices were requested."""
+    """All pairs of runs on each slice, for the smallest k; empty if no slices were requested."""
     ratings: Ratings | None
-    """Bradley-Terry ratings, ties as half, in run order; None without commonly judged tasks, or for several boards."""
+    """Bradley-Terry ratings in run order, ties as half; None if no task is judged in all runs, or boards differ."""
     ratings_without_ties: Ratings | None
-    """The same with ties left out, as in the benchmark's paper."""
+    """Bradley-Terry ratings without ties, as in the benchmark's paper; None as for ``ratings``."""
     rates: tuple[Rates, ...]
     discordant: tuple[Discordant, ...]
     solve_rates: tuple[SolveRate, ...]
@@ -73,9 +73,10 @@ class Comparison:
 def compare(
     runs: Sequence[ComparedRun], *, k: Sequence[int] = (1, 5, 10), by: Sequence[By] = (), method: Method | None = None
 ) -> Comparison:
-    """Compare two or more runs on the tasks that they share, and on parts of these tasks, such as ``by`` library.
+    """Compare two or more runs on their common tasks, and on slices of these tasks by each property in ``by``.
 
-    A k of pass@k is left out if some run has too few samples for it. Raises ArtifactError if no k or no task is left.
+    A value in ``k`` is left out if some run has fewer than k samples of a task. Raises ArtifactError if no k or no task
+    is left.
     """
     method = method or Method()
     common = common_tasks(runs)
@@ -142,7 +143,7 @@ def to_json(comparison: Comparison) -> str:
 
 
 def to_csv(comparison: Comparison) -> str:
-    """Return CSV with one row per pair, slice and k, all tasks first; shares are in 0..1, unknown values are empty."""
+    """Return CSV: rows per pair of runs and k, then rows per pair and slice; shares in 0..1, unknown cells empty."""
     return csv_text(_COLUMNS, _pair_rows(comparison, (*comparison.pairs, *comparison.slices)))
 
 

@@ -1,6 +1,6 @@
 """Paired tests and intervals of differences: McNemar and Tango for one sample per task, else resampling; Holm.
 
-Random numbers come from Python's Mersenne Twister: the same for a seed on every machine and in every version.
+Random numbers come from Python's Mersenne Twister: a seed gives the same numbers on every machine.
 """
 
 import math
@@ -28,14 +28,17 @@ _ROUNDING = 1e-9  # sums of the same numbers in another order count as equal
 def mcnemar(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
     """Return the two-sided exact p of McNemar's test for one sample per task.
 
-    Only tasks that exactly one of the two models solves show which is better; under the null hypothesis, each of them
-    is solved by either model with probability 1/2. p = 2 P(X <= min) with X binomial(n, 1/2), at most 1. The mid-p
-    variant counts the observed split half: it is less conservative, and not exact.
+    ``only_first`` and ``only_second`` count tasks that exactly one of the two models solves. Only these n tasks show
+    which model is better. Under the null hypothesis, either model solves such a task with probability 1/2:
+    p = 2 P(X <= min) with X binomial(n, 1/2), at most 1. The mid-p variant counts the probability of the observed
+    numbers half: it is less conservative, and not exact.
     Source: McNemar 1947; for mid-p Fagerland, Lydersen and Laake 2013, "The McNemar test for binary matched-pairs
     data".
     """
     if min(only_first, only_second) < 0:
-        raise ValueError(f"McNemar's test of {only_first} and {only_second} tasks: counts are never negative")
+        raise ValueError(
+            f"McNemar's test: only_first = {only_first}, only_second = {only_second}: both counts must be at least 0"
+        )
     n_tasks, fewer = only_first + only_second, min(only_first, only_second)
     # Integer arithmetic until the division: floating point would round the tail of 1,140 tasks.
     ways = 2 * sum(math.comb(n_tasks, count) for count in range(fewer + 1))
@@ -45,10 +48,11 @@ def mcnemar(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values, keeping their order, so that the chance of any false positive is that of a single test at most.
+    """Adjust p-values of several tests: the chance of any false positive is then at most that of a single test.
 
-    The smallest p is multiplied by their number m, the next by m - 1, and so on; no result is below an earlier result
-    or above 1. Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
+    The smallest p is multiplied by m (the number of p-values), the next by m - 1, and so on. A result is never below
+    the result of a smaller p, and never above 1. The order of ``p_values`` is kept.
+    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
     """
     adjusted = [0.0] * len(p_values)
     floor = 0.0
@@ -61,18 +65,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def score_interval(only_first: int, only_second: int, n_tasks: int) -> Interval:
     """Return the 95 % score interval of the difference of two models' shares of solved tasks, first minus second.
 
-    It contains all differences D that McNemar's test for D instead of 0, without correction, does not reject:
+    The interval contains each D for which McNemar's test, without correction, does not reject "the difference is D":
     (b - c - n D)^2 <= z^2 n (2 q + D (1 - D)), where b and c count the tasks that only the first or only the second
-    model solves, and q is the maximum-likelihood share of the latter if D is true, the larger root of
-    2 n q^2 + ((2 n - b + c) D - b - c) q - c D (1 - D) = 0.
-    It excludes 0 if (b - c)^2 > z^2 (b + c); the exact test, which is more conservative, may not be significant then.
+    model solves. If D is true, q is the maximum-likelihood share of the tasks that only the second model solves: the
+    larger root of 2 n q^2 + ((2 n - b + c) D - b - c) q - c D (1 - D) = 0.
+    The interval excludes 0 if (b - c)^2 > z^2 (b + c). The exact test is more conservative, so it may still have a p
+    above 0.05.
     Source: Tango 1998, "Equivalence Test and Confidence Interval for the Difference in Proportions for the
     Paired-Sample Design". benchmarks/comparison.py measures the coverage of the interval.
     """
     if min(only_first, only_second) < 0 or only_first + only_second > n_tasks or n_tasks < 1:
         raise ValueError(
-            f"score interval of {only_first} and {only_second} of {n_tasks} tasks: needs counts of 0 and more that "
-            "together are no more than all tasks"
+            f"score interval: only_first = {only_first}, only_second = {only_second}, n_tasks = {n_tasks}: the first "
+            "two must be at least 0, and n_tasks at least their sum and at least 1"
         )
     # Exchanging the models mirrors the interval, so the same function computes both ends.
     return Interval(-_upper(only_second, only_first, n_tasks), _upper(only_first, only_second, n_tasks))
@@ -95,10 +100,10 @@ def _upper(only_first: int, only_second: int, n_tasks: int) -> float:
 
 
 def bootstrap_sums(columns: ArrayLike, *, rounds: int, seed: int) -> Array:
-    """Return sums of each column over rows drawn with replacement, n draws from n rows; of shape (columns, rounds).
+    """Return the sum of each column in each bootstrap round, as an array of shape (columns, rounds).
 
-    A row is a task, and a round draws the same tasks in every column, so that sums of the same round can be compared.
-    ``columns`` is of shape (columns, rows).
+    A row of ``columns``, of shape (columns, rows), is a task. A round draws n of n rows with replacement, the same rows
+    in every column, so that sums of the same round can be compared.
     A 32-bit word w draws row floor(w n / 2^32), so the relative bias of a row is at most n / 2^32.
     """
     values = np.asarray(columns, dtype=np.float64)
@@ -118,15 +123,15 @@ def difference_intervals(
     """Return 95 % intervals of mean differences of per-task scores in 0..1, by the bootstrap over tasks.
 
     Two tasks with opposite differences are added to each pair, one in favour of each model; their size is the root
-    mean square of the differences that are not 0. Without them, four tasks that all favour the same model would give
-    an interval that excludes 0, although McNemar's p is 0.125, and equal scores an interval of width 0.
+    mean square of the differences that are not 0. Without these tasks, four tasks that all favour one model would give
+    an interval that excludes 0, although McNemar's p is 0.125; equal scores would give an interval of width 0.
     Source of the two tasks, for differences of 0 and 1: Bonett and Price 2012, "Adjusted Wald Confidence Interval for
     a Difference of Binomial Proportions Based on Paired Data"; of the percentile interval: Efron 1979. The quantile
     levels are those of the normal distribution at sqrt(n / (n - 1)) times Student's t, because the spread estimated
     from few tasks is uncertain: the expanded percentile interval of Hesterberg 2015, "What Teachers Should Know About
     the Bootstrap". benchmarks/comparison.py measures the coverage of the interval.
 
-    Scores have one row per model and one column per task; a pair is the row numbers of its first and second model.
+    ``scores`` has one row per model and one column per task; a pair holds the row numbers of its two models.
     """
     values = np.asarray(scores, dtype=np.float64)
     n_models, n_tasks = values.shape
@@ -151,12 +156,13 @@ def difference_intervals(
 def sign_flip_ps(
     scores: ArrayLike, pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
 ) -> list[float]:
-    """Return the two-sided p of the paired permutation test for each pair; each round exchanges models at random.
+    """Return the two-sided p of the paired permutation test for each pair; each round swaps the models on random tasks.
 
-    p is the share of rounds whose mean difference is at least as far from 0 as the observed difference, which counts
-    as a round, so p is at least 1 / (rounds + 1). With one sample per task it estimates McNemar's exact p.
+    p is the share of rounds whose mean difference is at least as far from 0 as the observed difference. The
+    observed difference itself counts as a round, so p is at least 1 / (rounds + 1). With one sample per task, p
+    estimates McNemar's exact p.
     Source: Fisher 1935, The Design of Experiments, section 21; Phipson and Smyth 2010 for the added round.
-    Scores and pairs are those of :func:`difference_intervals`.
+    ``scores`` and ``pairs`` are those of :func:`difference_intervals`.
     """
     values = np.asarray(scores, dtype=np.float64)
     n_tasks = values.shape[1]
@@ -192,7 +198,7 @@ def paired_interval(differences: Sequence[float]) -> Interval:
 
 
 def sign_flip_p(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> float:
-    """Return the p of :func:`sign_flip_ps` for a single pair, given its per-task differences; 1.0 without any."""
+    """Return the p of :func:`sign_flip_ps` for a single pair, given its per-task differences; 1.0 if there are none."""
     if not differences:
         return 1.0
     [found] = sign_flip_ps([differences, [0.0] * len(differences)], [(0, 1)], rounds=rounds, seed=seed)

@@ -22,7 +22,7 @@ from bigcodeflow.results.statistics import Interval, pass_at_k
 
 
 class Method(NamedTuple):
-    """Options of the tests of differences; the same seed gives the same digits."""
+    """Options of the tests of differences; the same ``seed`` gives the same results."""
 
     seed: int = 0
     rounds: int = ROUNDS
@@ -48,13 +48,13 @@ class Pair:
     difference: float
     """first_score - second_score; NaN, like the scores, if no task is left."""
     interval: Interval | None
-    """95 % interval of the difference: Tango's with McNemar's test, else by the bootstrap; None if no task is left."""
+    """95 % interval of the difference: Tango's for McNemar's test, else the bootstrap's; None if no task is left."""
     test: str
     """Name of the test: mcnemar, mcnemar mid-p or sign flip."""
     p: float | None
     """Two-sided p-value; None if no task is left."""
     p_holm: float | None
-    """p adjusted by Holm's method over all pairs, and over all slices of the kind, for the same k."""
+    """p adjusted by Holm's method over all pairs of runs and all slices of ``slice_kind``, for the same k."""
     n_first_better: int
     """Number of tasks on which the first run scores higher."""
     n_second_better: int
@@ -75,7 +75,7 @@ class Discordant(NamedTuple):
 
 
 def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
-    """Return in words which run is better, if the difference is significant; ``names`` maps labels to shorter names."""
+    """Return a phrase that names the better run if the difference is significant; ``names`` maps labels to names."""
     if pair.p_holm is None:
         return "no task to compare on"
     if not pair.significant:
@@ -87,7 +87,7 @@ def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
 def compare_pairs(
     runs: Sequence[ComparedRun], slices: Sequence[tuple[str, Sequence[str]]], *, kind: str, k: int, method: Method
 ) -> list[Pair]:
-    """Compare all pairs of runs on all slices (name and task ids), and adjust p over all of these comparisons."""
+    """Compare all pairs of runs on all ``slices`` (name, task ids); adjust p-values for the number of comparisons."""
     pairs = []
     for name, tasks in slices:
         pairs += _on_slice(runs, tasks, method, partial(Pair, slice_kind=kind, slice=name, k=k, p_holm=None), k)
@@ -96,7 +96,7 @@ def compare_pairs(
 
 
 def discordants(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[Discordant]:
-    """Return for each pair the tasks that only one run solves; the other run must have a judged sample of them."""
+    """Return for each pair of runs the tasks, judged in both runs, that exactly one of the two runs solves."""
 
     def only(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
         judged = (one for one in task_ids if second.tasks[one].n_judged)
@@ -110,7 +110,7 @@ _Drawn = tuple[Interval, float]
 
 
 class _TaskScores(NamedTuple):
-    """pass@k of a run on each task of a slice that has k judged samples in both runs of a pair."""
+    """pass@k of a run on each task of a slice for which both runs of a pair have k judged samples."""
 
     label: str
     scores: list[float]
@@ -121,7 +121,7 @@ class _TaskScores(NamedTuple):
 def _on_slice(
     runs: Sequence[ComparedRun], tasks: Sequence[str], method: Method, make: Callable[..., Pair], k: int
 ) -> list[Pair]:
-    """Compare all pairs of runs on a slice, in the order of the runs; ``make`` builds a Pair with the slice's data."""
+    """Compare all pairs of runs on a slice's ``tasks``; ``make`` constructs a Pair with the slice's fields preset."""
     short = [frozenset(left_out([run], tasks, k)) for run in runs]
     alike: dict[frozenset[str], list[tuple[int, int]]] = {}
     for first, second in combinations(range(len(runs)), 2):
@@ -147,7 +147,7 @@ def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScor
 def _resampled(
     rows: Mapping[int, _TaskScores], pairs: Sequence[tuple[int, int]], method: Method
 ) -> dict[tuple[int, int], _Drawn]:
-    """Return interval and p of each pair, by the indexes of its runs; empty if no task is left."""
+    """Return interval and p, estimated by resampling, for each pair of run indexes; return {} if no task is left."""
     scores = [row.scores for row in rows.values()]
     if not pairs or not scores[0]:
         return {}
@@ -161,7 +161,7 @@ def _resampled(
 def _tested(
     first: _TaskScores, second: _TaskScores, drawn: _Drawn | None, method: Method, make: Callable[..., Pair]
 ) -> Pair:
-    """Test a pair: by McNemar's test and Tango's interval if both runs have one sample per task, else use ``drawn``."""
+    """Build a Pair with McNemar's p and Tango's interval for one sample per task, else with the resampled ``drawn``."""
     n_tasks = len(first.scores)
     # Equal shares of different n may differ in the last digit; such a difference must not count.
     moved = [a - b for a, b in zip(first.scores, second.scores, strict=True) if not math.isclose(a, b, abs_tol=1e-12)]

@@ -1,4 +1,4 @@
-"""Metrics of each compared run: scores, outcomes of its samples, costs; and a model's runs with several settings."""
+"""Metrics of compared runs: scores, outcomes of samples, costs, and grids of a model's runs by request settings."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _USAGE = (
 
 
 class Score(NamedTuple):
-    """pass@k of a run over the compared tasks of which it has k judged samples."""
+    """pass@k of a run, over the compared tasks for which the run has k judged samples."""
 
     label: str
     k: int
@@ -33,13 +33,13 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """Outcomes of a run's samples over all its tasks, and their cost and time; None if a value is not known."""
+    """Shares of outcomes, cost and time of all samples of a run, over all its tasks; None for unknown values."""
 
     label: str
     n_samples: int
     timeout_rate: float
     tampered_rate: float | None
-    """None if no passed sample was checked."""
+    """Share of samples with status tampered; None if no passed sample was checked for tampering."""
     infra_error_rate: float
     truncated_rate: float | None = None
     refusal_rate: float | None = None
@@ -49,7 +49,7 @@ class Rates:
     reasoning_tokens: int | None = None
     cost_usd: float | None = None
     n_cost_known: int = 0
-    """Number of answers whose price is known; cost_usd is the sum over these."""
+    """Number of answers whose price is known; ``cost_usd`` sums these prices."""
     median_latency_seconds: float | None = None
     """Median time from a request to its complete answer."""
     cpu_seconds: float | None
@@ -57,7 +57,7 @@ class Rates:
 
 
 class SolveRate(NamedTuple):
-    """Mean share of passing samples of a task, over the ``n_sides`` runs that have a judged sample of it."""
+    """Mean share of passing samples of a task, over the ``n_sides`` runs with judged samples of the task."""
 
     task_id: str
     rate: float
@@ -65,7 +65,7 @@ class SolveRate(NamedTuple):
 
 
 def scores_of(run: ComparedRun, task_ids: Sequence[str], k: Sequence[int]) -> list[Score]:
-    """Return the run's pass@k with its 95 % interval for each k; see docs/statistics.md."""
+    """Return a run's pass@k over ``task_ids``, with its 95 % interval, for each value in ``k``."""
     tasks = [run.tasks[task_id] for task_id in task_ids]
     provisional = any(task.n_judged < task.n_given for task in tasks)
     found = []
@@ -86,7 +86,7 @@ def solve_rates(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[So
 
 
 def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
-    """Return rates, tokens, cost and time of each run."""
+    """Return for each run the share of samples with each outcome, such as timeout, and the tokens, cost and time."""
     found = []
     with open_tables([tables_of(run.recorded) for run in runs]) as connection:
         for run, usage in zip(runs, rows_of(connection, "usage"), strict=True):
@@ -99,17 +99,17 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
 
 
 class GridRun(NamedTuple):
-    """A run of a grid: its values of the parameters that differ, and its scores."""
+    """A run of a `Grid`: the run's values of the grid's ``parameters``, and the run's scores."""
 
     label: str
     values: tuple[float | str | None, ...]
-    """Values of the varied parameters, in their order; None: the provider's default."""
+    """Values of the grid's ``parameters``, in the same order; None is the provider's default."""
     scores: tuple[Score, ...]
     """One score for each k."""
 
 
 class Grid(NamedTuple):
-    """The runs of a model, by the parameters in which they differ."""
+    """All runs of one model that differ in request settings, such as temperature."""
 
     model: str
     parameters: tuple[str, ...]
@@ -119,7 +119,7 @@ class Grid(NamedTuple):
 
 
 def grids_of(runs: Sequence[ComparedRun], scores: Sequence[Score]) -> list[Grid]:
-    """Return a grid for each model whose runs differ in their request settings."""
+    """Return a `Grid` for each model whose runs differ in their request settings."""
     grids = []
     for model in dict.fromkeys(run.recorded.model for run in runs):
         ours = [run for run in runs if run.recorded.model == model and run.recorded.parameters]
@@ -147,7 +147,7 @@ def _shortened(value: Any) -> float | str | None:
 
 
 def _order(value: float | str | None) -> tuple[int, float, str]:
-    """Return a sort key: numbers first, then texts, then values left to the provider."""
+    """Return a sort key: numbers first, then texts, then None (the provider's default)."""
     if value is None:
         return 2, 0.0, ""
     return (0, value, "") if isinstance(value, int | float) else (1, 0.0, value)

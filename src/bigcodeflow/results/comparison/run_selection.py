@@ -1,4 +1,4 @@
-"""Selection of the compared runs: recorded runs by name, each in one variant and sanitizer, with counts per task."""
+"""Selection of runs to compare: recorded runs, each with a variant, a sanitizer and counts for each task."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ _NOTHING = {"n_given": 0, "n_judged": 0, "n_passed": 0}
 
 
 class TaskCounts(NamedTuple):
-    """Facts of a task of a run, and the numbers of its samples that were given, judged and passed."""
+    """Properties of a task, and the numbers of a run's samples of this task: given, judged and passed."""
 
     task_id: str
     position: int
@@ -36,7 +36,7 @@ class TaskCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run in one variant and sanitizer, with its tasks."""
+    """A run to compare, with the verdicts of one variant and sanitizer counted for each task."""
 
     label: str
     """Title of the run, with the details that distinguish it from the other runs."""
@@ -51,7 +51,7 @@ class ComparedRun:
     """Counts by task id, in the order of the dataset."""
 
     def on_tasks(self, task_ids: Collection[str]) -> Self:
-        """Return the same run with only these tasks."""
+        """Return a copy of the run that has only the tasks in ``task_ids``."""
         return replace(self, tasks={name: one for name, one in self.tasks.items() if name in task_ids})
 
     @property
@@ -76,7 +76,8 @@ def open_runs(
 ) -> list[ComparedRun]:
     """Open the runs that a user names; variant and sanitizer may follow a name, as in ``gpt-4o@raw@robust``.
 
-    ``variant`` and ``sanitizer`` are defaults for the other names; an empty sanitizer selects the sanitizer of the run.
+    ``variant`` and ``sanitizer`` are the defaults for names without these parts; an empty sanitizer selects the
+    sanitizer that the run was judged with. Raises ConfigError for fewer names than ``fewest`` or a run named twice.
     """
     if len(names) < fewest:
         raise ConfigError(f"compare: needs two runs or more, got {len(names)}: name them as `bigcodeflow compare A B`")
@@ -87,7 +88,7 @@ def open_runs(
         if identity in seen:
             raise ConfigError(
                 f"compare: {seen[identity]} and {name} are the same run {run.recorded.record} ({run.variant}, "
-                f"{run.sanitizer}): name different runs, records (as in runs/RECORD.json), or variants as in RUN@raw"
+                f"{run.sanitizer}): name two runs, two records (as in runs/RECORD.json), or variants as in RUN@raw"
             )
         seen[identity] = name
     kinds = [[run.variant for run in runs], [run.sanitizer for run in runs], [", ".join(run.backends) for run in runs]]
@@ -96,13 +97,13 @@ def open_runs(
 
 
 def load_runs(refs: Sequence[RunRef]) -> list[ComparedRun]:
-    """Read the tables of runs; read a dataset that several runs share only once."""
+    """Read the tables of the runs in ``refs``; a dataset that several runs share is read only once."""
     datasets: dict[tuple[Path, str], list[Row]] = {}
     return [_load(ref, datasets) for ref in refs]
 
 
 def _load(ref: RunRef, datasets: dict[tuple[Path, str], list[Row]]) -> ComparedRun:
-    """Read the tables of a run; rows of tasks are taken from ``datasets``, or added to it."""
+    """Read the tables of a run; ``datasets`` caches the rows of tasks that several runs share."""
     place = ref.run.path("dataset"), ref.run.split
     with sources(tasks=place[0], verdicts=ref.run.path("execution")) as connection:
         if place not in datasets:
@@ -134,9 +135,9 @@ def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) ->
 
 
 def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
-    """Return the one of ``kinds`` (variants and sanitizers of the run's verdicts) that ``ref`` means.
+    """Return the row of ``kinds`` (variants and sanitizers of the run's verdicts) that ``ref`` selects.
 
-    Of several, take the one of the sanitizer that the run is configured with; raise ArtifactError if none fits.
+    If several rows fit, take the row of the run's configured sanitizer; raise ArtifactError if no row fits.
     """
     preferred = ref.run.config.get("sanitizing", {}).get("mode")
     fitting = [kind for kind in kinds if kind["variant"] == ref.variant and ref.sanitizer in ("", kind["sanitizer"])]
@@ -146,5 +147,5 @@ def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
     wanted = f"{ref.variant}, {ref.sanitizer}" if ref.sanitizer else ref.variant
     raise ArtifactError(
         f"run {ref.run.record}: has no verdicts of {wanted}; it has: {known}. Choose with --variant and --sanitizer, "
-        "or for one run as in RUN@raw"
+        "or write variant or sanitizer after the run's name, as in RUN@raw"
     )

@@ -30,10 +30,10 @@ _SCORED = (Column("score"), *numbers("value", "95 % interval", "tasks"))
 
 
 def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) -> list[Table]:
-    """Return the comparison's tables, the most important first; the first shows the numbers of runs used in pairs.
+    """Return the comparison's tables; the first table numbers the runs, and the other tables use these numbers.
 
-    ``tasks`` adds the ids of tasks that make the difference, or that all or no runs solve; ``brief`` selects tables
-    that fit on a screen: scores, differences, the first ratings, slices and records.
+    ``tasks`` adds tables of task ids: solved by only one run of a pair, by all runs, by no run. ``brief`` selects the
+    tables that fit on a screen: scores, differences, the first ratings, slices and records.
     """
     names = {run.label: f"#{number}" for number, run in enumerate(comparison.runs, start=1)}
     # A matrix of two runs shows no more than the pair.
@@ -68,7 +68,7 @@ def short_names(comparison: Comparison) -> Names:
 
 
 def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
-    """Return a matrix of the differences of all pairs in pass@k for the smallest k."""
+    """Return a matrix of the differences in pass@k between all runs, for the smallest compared k."""
     k = comparison.k[0]
     labels = [run.label for run in comparison.runs]
     cells = {}
@@ -83,7 +83,7 @@ def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
 
 
 def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
-    """Return a table of the outcomes of each run's samples."""
+    """Return a table with a row per run: shares of samples truncated, refused, timed out, tampered, not judged."""
     rows = []
     for row in rates:
         judged = (row.timeout_rate, row.tampered_rate, row.infra_error_rate)
@@ -96,7 +96,7 @@ def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
 
 
 def pair_name(pair: Pair, names: Names = _OWN) -> str:
-    """Return the name of a pair, such as '#1 vs #2'; labels replace missing names."""
+    """Return the name of a pair, such as '#1 vs #2'; a run that ``names`` lacks is shown by its label."""
     return f"{names.get(pair.first, pair.first)} vs {names.get(pair.second, pair.second)}"
 
 
@@ -124,7 +124,7 @@ def points(difference: float) -> str:
 
 
 def added_ties(found: Ratings) -> str:
-    """Return a phrase about ties that were added to make ratings finite; empty if there are none."""
+    """Return a phrase about ties that were added to make ratings finite; empty if no ties were added."""
     if found.regularised:
         return "no finite rating fits a model that never lost, so one tie was added to each pair"
     if found.regularised_rounds:
@@ -133,7 +133,7 @@ def added_ties(found: Ratings) -> str:
 
 
 def rating_cells(found: Ratings, place: int) -> tuple[str, str, str]:
-    """Return the cells of a model's rating, its interval, and the interval of its rank."""
+    """Return three cells for the model at index ``place``: rating, interval of the rating, and interval of the rank."""
     row = found.rows[place]
     ranks = str(row.rank_best) if row.rank_best == row.rank_worst else f"{row.rank_best} to {row.rank_worst}"
     return f"{row.rating:.0f}", f"{row.interval.low:.0f} to {row.interval.high:.0f}", ranks
@@ -181,7 +181,7 @@ def _brief_scores(comparison: Comparison, names: Names) -> Table:
 
 
 def _brief_pairs(comparison: Comparison, names: Names) -> Table:
-    """Return a table with one row per pair; for many runs only pairs with the best run, or the first if not ranked."""
+    """Return a table of pairs; for many runs, only pairs with the best run (the first run if not ranked)."""
     pairs, k = comparison.pairs, comparison.k[0]
     title = _DIFFERENCES
     if len(comparison.runs) > _MOST_COLUMNS:
@@ -255,7 +255,7 @@ def _tasks(comparison: Comparison, names: Names) -> Iterator[Table]:
 
 
 def _solved_by_one(comparison: Comparison, names: Names) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield for each pair and direction the run that solves tasks, the run that does not, and the ids of the tasks."""
+    """Yield (run A, run B, ids of tasks that A solves and B does not) for each pair of runs, in both orders."""
     for one in comparison.discordant:
         yield names[one.first], names[one.second], one.only_first
         yield names[one.second], names[one.first], one.only_second

@@ -43,7 +43,7 @@ _RULER = "=" * 50 + "\n"
 
 
 def samples_table(rows: Sequence[Row]) -> Table:
-    """Return a table with a line for each sample; its number and variant are left out where all have the same."""
+    """Return a table with a row per sample; sample index and variant are shown only if they differ between samples."""
     differing = [name for name in ("sample_index", "variant") if len({row[name] for row in rows}) > 1]
     cells = [
         (
@@ -60,7 +60,7 @@ def samples_table(rows: Sequence[Row]) -> Table:
 
 
 def outcomes_table(rows: Sequence[Row]) -> Table:
-    """Return a table of the outcomes of samples, the most frequent first, each with some of its tasks."""
+    """Return a table that counts samples by outcome, the most frequent first, with up to three task ids each."""
     tasks: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         tasks.setdefault((row["failure_kind"] or row["status"], row["status"]), []).append(row["task_id"])
@@ -77,7 +77,7 @@ def outcomes_table(rows: Sequence[Row]) -> Table:
 
 
 def without_repeats(rows: Sequence[Row]) -> list[Row]:
-    """Leave out the raw samples that ended like the calibrated ones."""
+    """Return the rows; leave out a raw sample if its calibrated variant has the same status and failure kind."""
     calibrated = {_outcome_of(row) for row in rows if row["variant"] == "calibrated"}
     return [row for row in rows if row["variant"] == "calibrated" or _outcome_of(row) not in calibrated]
 
@@ -92,7 +92,7 @@ def samples_json(rows: Sequence[Row]) -> str:
 
 
 def samples_csv(rows: Sequence[Row]) -> str:
-    """Return CSV with headings and one line per sample; lists are joined by semicolons, and no cell is a formula."""
+    """Return CSV with headings and one line per sample; lists are joined by semicolons, no cell acts as a formula."""
     cells = (map(csv_cell, _texts(row, _CSV_COLUMNS)) for row in rows)
     return csv_text(_CSV_COLUMNS, (dict(zip(_CSV_COLUMNS, row, strict=True)) for row in cells))
 
@@ -110,7 +110,7 @@ def details_json(details: Sequence[SampleDetail]) -> str:
 
 
 def detail_markdown(detail: SampleDetail) -> str:
-    """Return the sample as Markdown; texts of others are in fenced blocks that they cannot close."""
+    """Return a sample's detail as Markdown; texts of models and tasks cannot leave their fenced blocks."""
     parts = [f"# {markdown_text(detail.title)}"]
     for section in sections(detail):
         language = "" if section.form == "text" else section.form
@@ -126,12 +126,12 @@ def render_detail(detail: SampleDetail) -> RenderableType:
 
 
 def reruns_json(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-    """Return the recorded and the new verdict of a sample as JSON."""
+    """Return a sample's recorded verdict and the verdict of its new execution, ``again``, as JSON."""
     return json_text({"recorded": recorded, "again": again}) + "\n"
 
 
 def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> RenderableType:
-    """Render the recorded and the new verdict of a sample side by side, then the traces of the new verdict."""
+    """Render a sample's recorded verdict and that of its new execution side by side, then the new traces."""
     facts: dict[str, Callable[[Any], str]] = dict.fromkeys(("status", "failure_kind", "exit", "backend"), str)
     facts |= dict.fromkeys(("wall_seconds", "cpu_seconds", "max_rss_mib"), _number)
     rows: list[tuple[Any, ...]] = [
@@ -154,12 +154,13 @@ def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapp
 def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int:
     """Write the run's samples in the original's layout and as lists in three formats; return the number of tasks.
 
-    Original: ``{task_id}/ground_truth.py``, ``test_case.py``, and for each sample ``completion_{i}.py`` and
-    ``complete_{i}_execution_trace.txt``. As in the original, a task's folder has all samples of the task, also filtered
-    ones. Several variants or sanitizers have a folder each above the tasks. A folder with content is a ConfigError.
+    Layout: ``{task_id}/ground_truth.py``, ``test_case.py``, and for each sample ``completion_{i}.py`` and
+    ``complete_{i}_execution_trace.txt``. As in the original, a task's folder has all samples of the task, also
+    samples that ``rows`` lacks. If ``rows`` has several variants or sanitizers, each combination has its own folder
+    above the tasks. Raises ConfigError if ``folder`` exists and is not an empty folder.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"--export {folder}: the folder exists and is not empty: name a new one")
+        raise ConfigError(f"--export {folder}: exists and is not an empty folder: name a new folder")
     for name, to_text in (("json", samples_json), ("csv", samples_csv), ("md", samples_markdown)):
         write_atomically(folder / f"samples.{name}", to_text(rows).encode())
     kinds = {(row["variant"], row["sanitizer"]) for row in rows}

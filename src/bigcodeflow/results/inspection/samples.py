@@ -39,7 +39,7 @@ _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodef
 
 
 class Filters(NamedTuple):
-    """Filters of samples; an empty or None filter matches all, except ``statuses``."""
+    """Filters of samples; an empty filter or None matches every sample; but empty ``statuses`` skip passed samples."""
 
     statuses: tuple[str, ...] = ()
     """Empty matches all samples that did not pass; 'all' also matches passed samples."""
@@ -52,7 +52,7 @@ class Filters(NamedTuple):
     task: str = ""
     """A task's id or number."""
     task_ids: frozenset[str] | None = None
-    """Only these tasks, for example those of a difficulty; None matches all."""
+    """Ids of the tasks to match, for example all tasks of a difficulty; None matches all tasks."""
     sample_index: int | None = None
 
 
@@ -83,14 +83,14 @@ class SampleDetail:
     ground_truth: str
     """Reference program of the task: prompt and canonical solution."""
     ground_truth_status: str | None
-    """None: it was not executed, or its verdict is gone."""
+    """Status of the ground truth; None if it was not executed, or the store lacks its verdict."""
     ground_truth_trace: str
     quarantined: bool
-    """True if the task's reference solution was known to fail sometimes."""
+    """True if the task was in quarantine when the run was scored."""
     rerun_command: str
     """Shell command that executes exactly this sample again."""
     row: Mapping[str, Any] = field(repr=False)
-    """All columns of ``sql/samples.sql``, of which the other fields are made."""
+    """All columns of ``sql/samples.sql``; the other fields are made from this row."""
 
     @property
     def passed(self) -> bool | None:
@@ -104,19 +104,19 @@ class SampleDetail:
 
     @property
     def failures(self) -> str:
-        """Failed tests, each with its traceback; empty for a pass."""
+        """Text with name and traceback of each failed test; empty for status pass or timeout."""
         return "\n".join(f"{test}\n{trace}" for test, trace in failure_details(self.verdict).items())
 
     @property
     def measurements(self) -> dict[str, float]:
-        """Measurements of the sandbox by name; missing ones are left out."""
+        """Measurements of the sandbox by name; missing measurements are left out."""
         return {name: self.verdict[name] for name in _MEASURED if measured(self.verdict[name])}
 
     @property
     def sanitizer_diff(self) -> str | None:
-        """Unified diff from answer to solution; empty if they are equal, None if the store lacks one of them.
+        """Unified diff from answer to solution; empty if answer and solution are equal, None if the store lacks either.
 
-        Only the first 5,000 lines are compared, as the time grows with the square of repeated lines.
+        Only the first 5,000 lines are compared, as the time grows with the square of the number of repeated lines.
         """
         if self.raw_answer is None or self.solution is None:
             return None
@@ -134,12 +134,12 @@ class SampleDetail:
 
     @property
     def title(self) -> str:
-        """Title of task, sample and variant."""
+        """Title of the sample: task id, sample index and variant."""
         return f"{self.task_id}, sample {self.sample_index}, {self.variant}"
 
     @property
     def first_test_line(self) -> int:
-        """Line number of the first line of the tests in tracebacks."""
+        """Line number of the tests' first line in tracebacks: the tests' numbers continue those of the program."""
         return (self.program or "").count("\n") + 2
 
 
@@ -176,9 +176,9 @@ def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
 def details_of(
     run: RecordedRun, connection: "DuckDBPyConnection", where: str, **wanted: object
 ) -> Iterator[SampleDetail]:
-    """Yield the details of the run's samples for which the condition ``where`` on ``sql/samples.sql`` holds.
+    """Yield the details of the run's samples that fulfil ``where``, an SQL condition on columns of ``sql/samples.sql``.
 
-    The order is that of tasks and samples. ``wanted`` are the parameters of the condition.
+    The details are in the order of tasks and samples. ``wanted`` has the parameters of the condition.
     """
     sql = f"FROM samples WHERE position IS NOT NULL AND {where} ORDER BY position, {', '.join(_IDENTITY)}"
     for row in rows_from(connection.execute(sql, wanted)):
@@ -191,21 +191,21 @@ class InspectedRun:
     def __init__(self, run: RecordedRun, connection: "DuckDBPyConnection", absent: Sequence[str]) -> None:
         self.run, self._connection = run, connection
         self.absent = absent
-        """Names of the artifacts of this run that the store lacks."""
+        """Display names of the artifacts of this run that the store lacks."""
 
     @cached_property
     def _facets(self) -> Mapping[str, list[str]]:
-        """Values in the run by facet (status, kind, library, domain, variant, task)."""
+        """Values that occur in the run, by name of the property: status, kind, library, domain, variant, task."""
         found: dict[str, list[str]] = {}
         for row in models.rows_of(self._connection, "inspection_facets"):
             found.setdefault(row["facet"], []).append(row["value"])
         return found
 
     def samples(self, filters: Filters) -> list[Row]:
-        """Return the samples that match, in the order of the tasks; columns as in ``sql/inspection_samples.sql``.
+        """Return the samples that match ``filters``, in task order; columns as in ``sql/inspection_samples.sql``.
 
-        An additional column ``quarantined`` tells if the task was known to judge unreliably. Raises ConfigError if a
-        filter has a value that the run does not have; the message lists the run's values.
+        An additional column ``quarantined`` tells if the task was in quarantine when the run was scored. Raises
+        ConfigError if a filter has a value that the run does not have; the message lists the run's values.
         """
         statuses = filters.statuses or [status for status in self._facets.get("status", []) if status != "pass"]
         wanted = {
@@ -223,7 +223,7 @@ class InspectedRun:
         return [row | {"quarantined": row["task_id"] in self.run.quarantined} for row in rows]
 
     def details(self, samples: Iterable[Mapping[str, Any]]) -> list[SampleDetail]:
-        """Return the details of samples, in their order; ``samples`` are mappings with the names in ``_IDENTITY``."""
+        """Return the details of ``samples`` in the same order; each sample is a mapping, see `identity_of`."""
         found: list[SampleDetail] = []
         known: dict[tuple[Any, ...], SampleDetail] = {}
         for sample in samples:
@@ -233,20 +233,20 @@ class InspectedRun:
         return found
 
     def task_details(self, task_id: str) -> list[SampleDetail]:
-        """Return the details of a task's samples, in their order; empty if the run lacks the task."""
+        """Return the details of a task's samples, sorted by sample index; empty if the run lacks the task."""
         return list(details_of(self.run, self._connection, "task_id = $task_id", task_id=task_id))
 
     def task_id(self, text: str) -> str:
-        """Return the id of the task with this id or number; raise ConfigError if none or several fit."""
+        """Return the id of the task whose id or number is ``text``; raise ConfigError if not exactly one task fits."""
         ids = self._facets.get("task", [])
         fitting = [text] if text in ids else [one for one in ids if one.rpartition("/")[2] == text]
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
-            raise ConfigError(f"task {text!r} may be any of {', '.join(fitting)}: give the whole id")
+            raise ConfigError(f"task {text!r} may be any of {', '.join(fitting)}: give the whole task id")
         close = difflib.get_close_matches(text, ids, n=3) or ids[:3]
         raise ConfigError(
-            f"run {self.run.record} has no task {text!r}; it has {len(ids):,}, such as {', '.join(close)}"
+            f"run {self.run.record} has no task {text!r}: choose from {len(ids):,} tasks, such as {', '.join(close)}"
         )
 
     def _known(self, facet: str, wanted: Sequence[str]) -> list[str]:
@@ -256,15 +256,15 @@ class InspectedRun:
             shown = list(there.values())[:_VALUES_SHOWN]
             more = f" and {len(there) - len(shown)} more" if len(there) > len(shown) else ""
             raise ConfigError(
-                f"--{facet} {', '.join(unknown)}: run {self.run.record} has none; it has "
-                f"{', '.join(shown) or 'no value at all'}{more}"
+                f"--{facet} {', '.join(unknown)}: run {self.run.record} has no such value: choose from "
+                f"{', '.join(shown) or '(the run has no values)'}{more}"
             )
         return [there[value.casefold()] for value in wanted]
 
 
 @contextmanager
 def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
-    """Open a run's tables for inspection."""
+    """Open a run's tables for inspection; raise ArtifactError if the tasks or verdicts are missing."""
     run.path("dataset")  # raises if the tasks are gone
     tables = tables_of(run)
     with open_tables([tables]) as connection:
@@ -272,7 +272,7 @@ def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
 
 
 def identity_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what identifies a sample of a run: task, sample_index, variant and sanitizer."""
+    """Return the identity of a sample within its run: task_id, sample_index, variant and sanitizer."""
     return tuple(row[name] for name in _IDENTITY)
 
 
@@ -282,18 +282,18 @@ class DetailSection(NamedTuple):
     title: str
     text: str
     form: Literal["python", "diff", "text", "sentence"]
-    """Format for display; only a 'sentence' is our own text, all others are foreign texts."""
+    """Format for display; a 'sentence' is written by this program, other texts come from models, tasks or sandboxes."""
     first_line: int = 0
     """Number of the first line; 0: show no line numbers."""
 
 
 def reason(trace: str, end: str) -> str:
-    """Return the reason of a failure in one line: the exception of the trace, else how the sandbox ended."""
+    """Return the reason of a failure in one line: the exception in ``trace``, else ``end`` (how execution ended)."""
     return one_line(cause_line(trace) or end)
 
 
 def sections(detail: SampleDetail, *, portable: bool = False) -> Iterator[DetailSection]:
-    """Yield the sections in the order of the stages; a sentence replaces texts that the store lacks.
+    """Yield the sections of a sample's detail in the order of the stages; a sentence replaces each missing text.
 
     ``portable`` leaves out the diff, which takes long for many samples, and the command, which names this machine's
     folders.
@@ -346,7 +346,7 @@ def _verdict_line(detail: SampleDetail) -> str:
 
 
 def measured(value: float | None) -> bool:
-    """Tell if a value was measured: it is None in imported runs, NaN in imports of earlier versions."""
+    """Tell if a value was measured; imported runs have None for missing values, or NaN from an earlier version."""
     return value is not None and not math.isnan(value)
 
 

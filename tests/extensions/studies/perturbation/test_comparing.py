@@ -125,7 +125,7 @@ def test_a_run_on_other_tasks_is_named_so(store: Store, mark: str, kind: str, wa
     ("model", "split", "source", "refused"),
     [
         ("a", "complete", "model", ""),
-        ("b", "complete", "model", "its model is b, that of .* is a: name two runs of one model"),
+        ("b", "complete", "model", "its model is b, that of .* is a: name two runs of the same model"),
         ("a", "instruct", "model", "its split is instruct"),
         ("b", "complete", "b.jsonl", ""),
     ],

@@ -88,4 +88,4 @@ def test_a_mistake_is_told_before_anything_is_executed(bigcodeflow: Command, tmp
     """In one line."""
     done = bigcodeflow("perturb", "write", "--dataset", "starter", "--store", tmp_path, "--out", "x.csv", check=False)
     assert done.returncode == 1
-    assert done.stderr == "error: x.csv: name a file that ends in .parquet or .jsonl\n"
+    assert done.stderr == "error: x.csv: is neither Parquet nor JSONL: name a file that ends in .parquet or .jsonl\n"

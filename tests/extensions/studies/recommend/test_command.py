@@ -84,7 +84,7 @@ def test_mistakes_are_one_line(command, tmp_path):
         (("--libraries", "fastapi"), "no recorded task uses any library that it names"),
         (("--requirements", tmp_path / "gone.txt"), "cannot be read"),
         (("--requirements", "x" * 300), "is not a valid path"),
-        (("--libraries", "numpy", "--split", "instruct"), "of full · instruct there is none"),
+        (("--libraries", "numpy", "--split", "instruct"), "but full · instruct has none"),
     ):
         with pytest.raises(BigCodeFlowError) as raised:
             command(*arguments)
@@ -117,7 +117,7 @@ def test_the_explorer_ranks_them_too(store):
         nothing = text_of(explored.get("/recommend", libraries="<b>x"))
         assert "no recorded task uses any" in nothing
         assert "--libraries" not in nothing
-        assert "of full · instruct there is none" in text_of(
+        assert "but full · instruct has none" in text_of(
             explored.get("/recommend", libraries="numpy", split="instruct")
         )
         assert "neither complete nor instruct" in text_of(explored.get("/recommend", 422, split="both"))

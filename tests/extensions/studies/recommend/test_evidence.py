@@ -133,7 +133,7 @@ def test_split_and_subset_choose(recorded):
     assert models(recorded) == ["a", "c", "d"]
     assert models(recorded, "instruct") == ["a", "b"]
     assert evidence_of_store(recorded.root, "", "hard").outcomes.task_ids == ["Demo/0", "Demo/3"]
-    with pytest.raises(ConfigError, match="name complete or instruct"):
+    with pytest.raises(ConfigError, match="use split complete or instruct"):
         models(recorded, "both")
 
 

@@ -172,7 +172,7 @@ def test_projects_and_locks_are_read_in_their_formats(tmp_path, name, text, name
 )
 def test_a_damaged_file_is_one_line(tmp_path, name, text):
     """It names the file and what it should be."""
-    with pytest.raises(ConfigError, match=f"{name}: is no (TOML|JSON)") as raised:
+    with pytest.raises(ConfigError, match=f"{name}: is not valid (TOML|JSON)") as raised:
         found(tmp_path, text, name)
     assert "\n" not in str(raised.value)
 
