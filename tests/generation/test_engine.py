@@ -147,7 +147,7 @@ def test_a_cancelled_run_does_not_wait_for_ever(ledger: AnswerLedger) -> None:
     """What does not come within the grace is given up, and the line says how much came."""
     model, lines = Model(latency_seconds=1000.0), list[str]()
     assert 10 <= cancelled(generate(requests(5), model, ledger, settings(), notify=lines.append), 1) < 11
-    assert lines[-1].startswith("0 of 5 came")
+    assert lines[-1].startswith("0 of 5 replies came")
     assert held(ledger) == set()
 
 

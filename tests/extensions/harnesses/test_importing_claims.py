@@ -233,7 +233,7 @@ class TestRecordsStay:
         with pytest.raises(SamplesError, match=r"imported before as run mine, with other tasks, .*another --name"):
             take_in(free, tmp_path / "store", settings=fewer)
         free.with_name("mine_pass_at_k.json").write_text(json.dumps(scores(1.0)))
-        with pytest.raises(SamplesError, match=r"with other failed_ground_truths, model, and no record"):
+        with pytest.raises(SamplesError, match=r"with other failed_ground_truths, model, and a record is never"):
             take_in(free, tmp_path / "store", settings=STARTER)
         assert self.records(tmp_path) == before
         take_in(free, tmp_path / "store", settings=STARTER, name="whole")

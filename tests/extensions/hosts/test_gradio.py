@@ -56,7 +56,7 @@ def test_what_the_space_does_not_allow_is_not_judged(space: SpaceProcess, monkey
         assert made.check().isolated
         outcomes = list(pool.map(made.execute, [item(RIGHT), large, long, item(RIGHT)]))
     assert [one.not_started for one in outcomes] == [False, True, True, False]
-    assert "a request may have at most 1 MiB" in outcomes[1].exit
+    assert "the body is larger than 1 MiB" in outcomes[1].exit
     assert "7200 is more than the service's limit, 3600 s" in outcomes[2].exit
 
 
