@@ -188,6 +188,8 @@ HONEST = [
     ("what the connection uses", "import io, json, os, pickle, sys\nfor module, names in ((json, 'dumps loads'), (pickle, 'loads dumps'), (io, 'StringIO'), (os, '_exit getpid getcwd')):\n    for name in names.split(): setattr(module, name, None)\n" + _SOLUTION, _SUM),
     ("a changed list", "def task_func(numbers):\n    numbers.sort()\n    numbers.append(9)\n", _test_of("given = [3, 1]; task_func(given); self.assertEqual(given, [1, 3, 9])")),
     ("containers inside one", "def task_func(data):\n    data['a'].append(2)\n    data['b'] = {3}\n    data.pop('c')\n", _test_of("inner = [1]; data = {'a': inner, 'c': 0}; task_func(data=data); self.assertEqual((inner, data), ([1, 2], {'a': [1, 2], 'b': {3}}))")),
+    ("a changed deque", "def task_func(queue):\n    queue.rotate(1)\n    return list(queue)\n", _test_of("import collections; given = collections.deque([1, 2, 3]); self.assertEqual(task_func(given), list(given))")),
+    ("sorted tuples", "def task_func(pairs):\n    pairs.sort()\n", _test_of("given = [(2, 'b'), (1, 'a')]; task_func(given); self.assertEqual(given, [(1, 'a'), (2, 'b')])")),
     ("names of its own", "import types\ndef task_func():\n    return types.SimpleNamespace(a=[1])\n", _test_of("self.assertEqual(task_func().a, [1])")),
     ("a removed folder", "import os\nos.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\ndef task_func(numbers):\n    return sum(numbers)\n", _test_of("self.assertEqual(task_func([1]), 1)")),
     ("a thread that goes on", "import threading\ndef task_func(numbers):\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\n    return sum(numbers)\n", _test_of("self.assertEqual(task_func([1]), 1)")),
@@ -224,13 +226,44 @@ def task_func(frame):
 """
 
 
+_CHANGED = """import numpy as np, pandas as pd, unittest
+class TestCases(unittest.TestCase):
+    def test_answer(self):
+        frame, series, array = pd.DataFrame({"a": [2, 1]}), pd.Series([2, 1]), np.array([2, 1])
+        same, index = frame, frame.index
+        task_func(frame, [series], array=array)
+        pd.testing.assert_frame_equal(same, pd.DataFrame({"a": [1, 2], "b": [2, 4]}, index=[1, 0]))
+        self.assertEqual((series.tolist(), array.tolist(), index.tolist()), ([5, 1], [1, 2], [0, 1]))
+"""
+_CHANGING = """def task_func(frame, several, array):
+    frame["b"] = frame["a"] * 2
+    frame.sort_values("a", inplace=True)
+    several[0].iloc[0] = 5
+    array.sort()
+"""
+
+
 @pytest.mark.sandbox
 @pytest.mark.slow
-def test_arrays_and_frames_arrive_with_their_types(bigcodebench_environment: InstalledEnvironment) -> None:
+@pytest.mark.parametrize(
+    ("program", "test"), [(_WITH_LIBRARIES, _LIBRARIES), (_CHANGING, _CHANGED)], ids=["results", "changed arguments"]
+)
+def test_arrays_and_frames_arrive_with_their_types(
+    bigcodebench_environment: InstalledEnvironment, program: str, test: str
+) -> None:
     """Also numpy's random state goes along, and it comes to a verdict, not to an undecided call."""
     with closing(LocalBackend(bigcodebench_environment, LimitsConfig(), warm=True)) as backend:
-        found = judged(backend, _apart(_WITH_LIBRARIES, _LIBRARIES, _WITH_LIBRARIES, 60.0))
+        found = judged(backend, _apart(program, test, program, 60.0))
     assert found["status"] == "pass", [found["module_trace"], *(one["trace"] for one in found["tests"])]
+
+
+@pytest.mark.sandbox
+def test_a_change_that_cannot_be_sent_is_undecided(judge_apart: Callable[..., dict]) -> None:
+    """The test would see the object as it was, and fail a correct program."""
+    program = "def task_func(given):\n    given.a = 2\n    return given.a\n"
+    test = _test_of("import types; given = types.SimpleNamespace(a=1); self.assertEqual(task_func(given), given.a)")
+    found = judge_apart(program, test, program)
+    assert [one["outcome"] for one in found["tests"]] == ["missing"], found
 
 
 FORGED = [

@@ -47,7 +47,10 @@ def _error(path: Path, tasks: pa.Table, *, selection: bool = False) -> str:
         ({"task_id": _ONE, "solution": "s", "attempts": True}, "attempts must be a whole number, not true or false"),
         ({"task_id": _ONE, "solution": "s", "prompt_tokens": 2**31}, "prompt_tokens is 2147483648, which is out of"),
         ({"task_id": _ONE, "solution": "s", "usage": [1]}, "usage must be an object, not a list"),
-        ({"task_id": "Other/9", "solution": "s"}, "answers task 'Other/9', which is not in the dataset: remove the sample"),
+        (
+            {"task_id": "Other/9", "solution": "s"},
+            "answers task 'Other/9', which is not in the dataset: remove the sample",
+        ),
     ],
 )
 def test_each_defect_of_a_line_is_named(make_tasks, write_lines, line: object, said: str) -> None:

@@ -91,9 +91,7 @@ def make_backend(
     """Make the configured backend; if a fallback backend is configured, combine both.
 
     ``cores`` is the number of cores to keep busy. If ``isolated`` is False, the local backend runs samples without a
-    sandbox. ``on_long`` is called in the thread of each long sample; `OnLong` explains why.
-
-    Raises EnvironmentUnusableError if the libraries of backend and fallback backend differ.
+    sandbox. Raises EnvironmentUnusableError if the libraries of backend and fallback backend differ.
     """
     if not config.fallback:
         return _spec(config).backend(config, environment, cores, isolated, on_long)

@@ -156,7 +156,7 @@ def numbered(item: WorkItem, number: int | str) -> WorkItem:
 
 def separated(item: WorkItem) -> WorkItem:
     """Return a copy of the item, with a new key, whose program and test text run in two processes."""
-    return replace(numbered(item, "separate"), separate=True)
+    return replace(numbered(item, "separate 2"), separate=True)
 
 
 def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float:
@@ -168,10 +168,7 @@ def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float
 
 
 def scaled_limit(reference_seconds: float) -> float:
-    """Return the first of 10, 20, 40, … seconds that is at least 20 times ``reference_seconds``.
-
-    These coarse steps keep the limit, and so the verdict key, equal if the reference solution's time varies a little.
-    """
+    """Return the first of 10, 20, 40, … s that is at least 20 ``reference_seconds``: few values, so few new keys."""
     limit_seconds = SHORTEST_LIMIT_SECONDS
     while limit_seconds < _TIMES_REFERENCE * reference_seconds:
         limit_seconds *= 2

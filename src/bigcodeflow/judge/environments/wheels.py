@@ -59,9 +59,7 @@ def exported_wheels(place: str, definition: EnvironmentDefinition, on_line: Call
         on_line(f"libraries: cannot read {where} ({why}): only files whose hashes the lock has are taken from {place}")
         return {}
     except (ValueError, KeyError, TypeError):
-        raise EnvironmentUnusableError(
-            f"--find-links {where} is not a file that `env export` wrote: export the wheels again"
-        ) from None
+        raise EnvironmentUnusableError(f"--find-links {where} is not a file that `env export` wrote") from None
     if lock_sha256 != hashlib.sha256(definition.lock.encode()).hexdigest():
         raise EnvironmentUnusableError(
             f"--find-links {where} is for another lock file of {definition.name}: run `bigcodeflow env export "

@@ -92,7 +92,9 @@ class Partner:
                 with self._lock:
                     answer = self._call(name, imports, args, kwargs)
                 if answer["arguments"] is not None:
-                    _update([list(args), kwargs], answer["arguments"])
+                    after, named = answer["arguments"]
+                    for old, new in zip((*args, *kwargs.values()), (*after, *named.values()), strict=True):
+                        _update(old, new)
             except UntransferableError:
                 self._undecided = True
                 raise
@@ -213,29 +215,38 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
 
 
 def _update(old: Any, new: Any) -> None:
-    """Give the test's containers ``old`` the content ``new``, which the program left in its copies of them."""
-    if type(old) is not type(new):
-        raise UntransferableError("the program changed the type of an argument: the change cannot be sent to the test")
-    if isinstance(old, list):
+    """Give ``old`` the content of ``new``, the copy that the program changed; or raise UntransferableError."""
+    if isinstance(old, list) and type(old) is type(new):
         for place in range(min(len(old), len(new))):
             old[place] = _updated(old[place], new[place])
         old[len(new) :] = new[len(old) :]
-    elif isinstance(old, dict):
+    elif isinstance(old, dict) and type(old) is type(new):
         after = {key: _updated(old[key], value) if key in old else value for key, value in new.items()}
         old.clear()
         old.update(after)
-    elif isinstance(old, (set, bytearray)):
-        old.clear()
-        (old.update if isinstance(old, set) else old.extend)(new)
-    elif pickled(old) != pickled(new):
-        raise UntransferableError(f"the program's change of a {type(old).__name__} argument cannot be sent")
+    elif _text_of(old) != _text_of(new):
+        kind = _kind_of(type(old)) if type(old) is type(new) else ""
+        if kind in ("builtins.set", "builtins.bytearray", "collections.deque"):
+            old.clear()
+            (old.update if isinstance(old, set) else old.extend)(new)
+        elif kind in ("pandas.DataFrame", "pandas.Series") and hasattr(old, "_update_inplace"):
+            old._update_inplace(new)  # as pandas's own methods with inplace=True do
+        elif kind == "numpy.ndarray" and (old.shape, old.dtype) == (new.shape, new.dtype) and old.flags.writeable:
+            old[...] = new
+        else:
+            raise UntransferableError(f"the program's change of a {type(old).__name__} argument cannot be sent")
 
 
 def _updated(old: Any, new: Any) -> Any:
-    if type(old) in (list, dict, set, bytearray) and type(old) is type(new):
-        _update(old, new)
-        return old
-    return new
+    """Return ``old`` with the content of ``new`` if its type can be changed in place, else ``new``."""
+    if type(old) is not type(new) or _kind_of(type(old)) not in _CHANGEABLE:
+        return new
+    _update(old, new)
+    return old
+
+
+def _text_of(value: Any) -> str:
+    return "".join(_json_parts(encoded(value), 0))
 
 
 def _state() -> tuple[Any, ...]:
@@ -330,6 +341,10 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
 _COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __iter__ __init__ __new__"
 _MADE = "__module__ __doc__ __dict__ __weakref__ __static_attributes__ __firstlineno__"
 _LEFT_BEHIND = frozenset(f"{_COMPARED} {_MADE}".split())
+#: Types of objects that a program can change in place.
+_CHANGEABLE = {f"builtins.{name}" for name in ("list", "dict", "set", "bytearray")}
+_CHANGEABLE |= {"collections.deque", "collections.Counter", "collections.OrderedDict"}
+_CHANGEABLE |= {"numpy.ndarray", "pandas.Series", "pandas.DataFrame", "types.SimpleNamespace"}
 #: Types whose subclasses are sent as plain numbers, whatever they define.
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.complex"})
 #: Types whose ``__reduce_ex__`` gives the arguments of their constructor.

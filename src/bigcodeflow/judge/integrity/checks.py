@@ -23,7 +23,7 @@ from bigcodeflow.judge.items import WorkItem, numbered, separated
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
 #: Bump when the same executions lead to another result.
-_VERSION = 2
+_VERSION = 3
 #: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
 _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
