@@ -2,9 +2,10 @@
 
     python benchmarks/validated_tests.py --data ../shared --out FOLDER [--environment starter]
 
-Executes the reference solutions of the environment's tasks against every altered text in the store FOLDER, and copies
-the table of results to data/validated_tests. Do this whenever the altered texts, the harness or a lock change: a
-shipped row applies only to the same text, environment and harness, so an outdated table is not wrong but useless.
+Executes the reference solutions of the environment's tasks against every altered text that the shipped table lacks, in
+the store FOLDER, and replaces the rows of these texts in data/validated_tests. Do this whenever the altered texts, the
+harness or a lock change: a shipped row applies only to the same text, environment and harness, so an outdated table is
+not wrong but useless.
 """
 
 import argparse
@@ -38,9 +39,12 @@ def main() -> None:
         with progress_listener() as listener:
             found = EnvironmentCheck(load_settings(settings, "validated_tests.py"), listener).contradictions()
         sha = find_environment(name).environment_sha
-        table = pq.read_table(store / f"contradictions/{sha}.parquet")
-        write(table, _FOLDER / f"{sha}.parquet")
-        print(f"{name}: {table.num_rows} texts, {(_FOLDER / f'{sha}.parquet').stat().st_size:,} bytes;", end=" ")
+        path = _FOLDER / f"{sha}.parquet"
+        tables = [pq.read_table(one) for one in (path, store / f"contradictions/{sha}.parquet") if one.exists()]
+        rows = {(row["task_id"], row["variant"]): row for table in tables for row in table.to_pylist()}
+        table = pa.Table.from_pylist([rows[key] for key in sorted(rows)], schema=CONTRADICTIONS)
+        write(table, path)
+        print(f"{name}: {table.num_rows} texts, {path.stat().st_size:,} bytes;", end=" ")
         print(f"{sum(one.tests for one in found):,} methods;", "valid:", dict(methods_by_kind(table.to_pylist())))
 
 
