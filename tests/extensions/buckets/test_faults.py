@@ -100,7 +100,7 @@ def test_a_store_out_of_reach_is_no_miss(
     store = s3_machine("one")
     publish(store)
     proxy.fault = lambda _method, _path: "unavailable"
-    message = r"store s3://bucket-\w+/some/prefix cannot be reached .* what is finished is kept"
+    message = r"store s3://bucket-\w+/some/prefix cannot be reached .* finished work is kept"
     with pytest.raises(ArtifactError, match=message):
         store.find("execution", "key")
 

@@ -160,7 +160,7 @@ def test_fewer_than_two_models_are_one_line_until_a_second_is_copied_there(recor
         evidence_of_store(tmp_path / "nothing")
     # On different tasks, two models are as good as one.
     for there, *next_run in (("none", "a", "11"), (r"a \(2\)", "far", "xx11"), (r"a \(2\), far \(2\)", "b", "10")):
-        with pytest.raises(ArtifactError, match=f"common tasks; of full · complete there is {there}: run") as raised:
+        with pytest.raises(ArtifactError, match=f"common tasks, but full · complete has {there}: run") as raised:
             evidence_of_store(recorded.root)
         assert "\n" not in str(raised.value)
         record(recorded, *next_run)
